@@ -1,0 +1,1 @@
+"""Frozen types that every other part speaks in. Nothing here does I/O."""

@@ -1,0 +1,1 @@
+"""What every working part needs of the machine: children, cancellation, atomic files."""
