@@ -253,7 +253,7 @@ def from_os_error(error: OSError, action: str) -> VvbuildError:
         return DiskFullError(
             f"Could not {action}: {reason}.",
             context=context,
-            hint="Free some space, or set VVBUILD_CACHE_DIR and --out to another disk, and run again.",
+            hint="Free some space, or put VVBUILD_CACHE_DIR and --out on another disk; run again.",
         )
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return PermissionDeniedError(

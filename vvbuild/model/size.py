@@ -12,6 +12,7 @@ class ByteSize(int):
     """A number of bytes, never negative."""
 
     def __new__(cls, value: int) -> ByteSize:
+        """Refuse what cannot be a size."""
         if value < 0:
             raise ValueError(f"a size cannot be negative: {value}")
         return super().__new__(cls, value)

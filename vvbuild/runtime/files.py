@@ -73,7 +73,7 @@ def remove_tree(path: Path) -> None:
         return
     for directory, _, _ in os.walk(path):
         with _ignore_missing():
-            os.chmod(directory, stat.S_IRWXU)
+            Path(directory).chmod(stat.S_IRWXU)
     shutil.rmtree(path, ignore_errors=True)
 
 

@@ -1,0 +1,57 @@
+"""One file to fetch."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+
+from vvbuild.model.digest import Digest
+from vvbuild.model.reference import Reference
+from vvbuild.model.size import ByteSize
+
+_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?")
+
+
+def check_file_name(name: str) -> str:
+    """Return ``name`` if it can be a file's name on every system we build for.
+
+    Raises ``ValueError`` for paths, control characters, and names reserved on Windows:
+    manifests, servers and archives are hostile input.
+    """
+    if not name or name in (".", "..") or _FORBIDDEN.search(name) or name[-1] in ". ":
+        raise ValueError(f"not a plain file name: {name!r}")
+    if _RESERVED.fullmatch(name):
+        raise ValueError(f"{name!r} is a reserved name on Windows")
+    if len(name.encode()) > 255 or unicodedata.normalize("NFC", name) != name:
+        raise ValueError(f"too long, or not in Unicode form NFC: {name!r}")
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file of a component, with where it is served and the bytes that it must have.
+
+    ``size`` is exact; where nobody could know it, ``max_size`` bounds what may be read.
+    ``targets`` holds the names of the targets that need it. ``provenance`` says per fact
+    where it came from.
+    """
+
+    name: str
+    component: str
+    version: str
+    references: tuple[Reference, ...]
+    sha256: Digest
+    size: ByteSize | None
+    max_size: ByteSize | None = None
+    targets: tuple[str, ...] = ()
+    licence: str = ""
+    provenance: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def limit(self) -> ByteSize:
+        """The most bytes that may be read for it."""
+        limit = self.size if self.size is not None else self.max_size
+        assert limit is not None
+        return limit
