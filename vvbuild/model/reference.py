@@ -58,7 +58,7 @@ class Reference:
         """
         scheme, _, rest = text.partition(":")
         if scheme in _FORMS:
-            pattern, form = _FORMS[scheme]  # type: ignore[index]
+            pattern, form = _FORMS[scheme]
             match = pattern.fullmatch(rest)
             if match is None or ".." in rest:
                 raise ValueError(f"expected {form}, got {text!r}")
@@ -66,7 +66,7 @@ class Reference:
             file = (
                 parts.get("file") or f"{parts['project'].rsplit('/', 1)[-1]}-{parts['version']}.tgz"
             )
-            return cls(scheme, parts["project"], parts["version"], file)  # type: ignore[arg-type]
+            return cls(scheme, parts["project"], parts["version"], file)
         return cls._parse_url(text, allow_local=allow_local)
 
     @classmethod

@@ -1,0 +1,1 @@
+"""Reading, checking and locking what people write under ``manifests/``."""

@@ -1,0 +1,170 @@
+"""TOML and JSON files into the types of ``model/release.py``, with every problem named."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from vvbuild.errors import ManifestError, VvbuildError, from_os_error
+from vvbuild.manifest.positions import Path as KeyPath
+from vvbuild.manifest.positions import key_lines, line_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+RowT = TypeVar("RowT", bound=msgspec.Struct)
+Problem = tuple[KeyPath, str]
+ErrorKind = type[VvbuildError]
+
+# A manifest is written by people; one of many megabytes is a mistake or an attack.
+_MAX_BYTES = 4 << 20
+_SHOWN = 12
+
+
+class Document:
+    """A file of ours with its text, so that later checks can point at a line of it."""
+
+    def __init__(self, path: Path, text: str, data: dict[str, Any]) -> None:
+        self.path = path
+        self.data = data
+        self._text = text
+
+    def error(
+        self, problems: list[Problem], kind: type[VvbuildError] = ManifestError
+    ) -> VvbuildError:
+        """One error that lists where each problem stands."""
+        lines: dict[KeyPath, int] = {(): 1}
+        if self.path.suffix == ".toml":
+            lines = key_lines(self._text)
+        shown = [
+            f"{self.path}:{line_of(lines, path)}: {dotted(path)}{message}"
+            for path, message in problems[:_SHOWN]
+        ]
+        if len(problems) > _SHOWN:
+            shown.append(f"… and {len(problems) - _SHOWN} more")
+        return kind("\n".join(shown), context={"file": self.path})
+
+
+def dotted(path: KeyPath) -> str:
+    """``("artifacts", 2, "name")`` as people write it: ``artifacts[2].name: ``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return f"{text.lstrip('.')}: " if text else ""
+
+
+def read_document(path: Path, kind: ErrorKind = ManifestError) -> Document:
+    """Parse a ``.toml`` or ``.json`` file; ``kind`` tells line and column if it is neither."""
+    try:
+        size = path.stat().st_size
+        if size > _MAX_BYTES:
+            raise kind(f"{path}: {size} bytes; a manifest is at most {_MAX_BYTES}.")
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise kind(f"{path}: not UTF-8 at byte {error.start}.") from error
+    except OSError as error:
+        raise from_os_error(error, f"read {path}") from error
+    try:
+        data = tomllib.loads(text) if path.suffix == ".toml" else msgspec.json.decode(text)
+    except (tomllib.TOMLDecodeError, msgspec.DecodeError, RecursionError) as error:
+        raise kind(f"{path}: {error}") from error
+    if not isinstance(data, dict):
+        raise kind(f"{path}: expected a table, got {_kind(data)}.")
+    return Document(path, text, data)
+
+
+def decode(document: Document, row: type[RowT], kind: ErrorKind = ManifestError) -> RowT:
+    """Convert a document to ``row``, or raise ``kind`` that lists every problem."""
+    problems = list(find_problems(document.data, row, ()))
+    if problems:
+        raise document.error(problems, kind)
+    try:
+        return msgspec.convert(document.data, row)
+    except msgspec.ValidationError as error:
+        raise document.error([((), str(error))], kind) from error
+
+
+def find_problems(value: object, expected: Any, path: KeyPath) -> Iterator[Problem]:
+    """Yield where ``value`` is not of type ``expected``, and why, deepest first."""
+    plain = _strip(expected)
+    if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
+        yield from _struct_problems(value, plain, path)
+    elif get_origin(plain) is list and isinstance(value, list):
+        (item,) = get_args(plain)
+        for index, member in enumerate(value):
+            yield from find_problems(member, item, (*path, index))
+        if not value:
+            yield from _leaf_problems(value, expected, path)
+    elif get_origin(plain) is dict and isinstance(value, dict):
+        name, item = get_args(plain)
+        for key, member in value.items():
+            yield from _key_problems(key, name, path)
+            yield from find_problems(member, item, (*path, key))
+    else:
+        yield from _leaf_problems(value, expected, path)
+
+
+def _struct_problems(value: object, row: type[msgspec.Struct], path: KeyPath) -> Iterator[Problem]:
+    if not isinstance(value, dict):
+        yield path, f"expected a table, got {_kind(value)}"
+        return
+    fields = {field.name: field for field in msgspec.structs.fields(row)}
+    hints = get_type_hints(row, include_extras=True)
+    for key in value:
+        if key not in fields:
+            yield (*path, key), f"unknown key{nearest(key, fields)}"
+    for name, field in fields.items():
+        if name in value:
+            yield from find_problems(value[name], hints[name], (*path, name))
+        elif field.required:
+            yield path, f"the key {name!r} is missing"
+
+
+def _key_problems(key: str, expected: Any, path: KeyPath) -> Iterator[Problem]:
+    choices = get_args(_strip(expected))
+    if choices and key not in choices:
+        yield (*path, key), f"unknown name{nearest(key, choices)}"
+
+
+def _leaf_problems(value: object, expected: Any, path: KeyPath) -> Iterator[Problem]:
+    try:
+        msgspec.convert(value, expected)
+    except msgspec.ValidationError as error:
+        choices = get_args(_strip(expected))
+        message = str(error).partition(" - at ")[0]
+        if isinstance(value, str) and choices and all(isinstance(item, str) for item in choices):
+            message = f"unknown value{nearest(value, choices)}"
+        yield path, message[0].lower() + message[1:]
+
+
+def nearest(word: str, choices: Any) -> str:
+    """The end of a sentence that names what was probably meant, and what is possible."""
+    names = [str(choice) for choice in choices]
+    close = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    if close:
+        return f" {word!r}; did you mean {' or '.join(close)}?"
+    return f" {word!r}; expected one of {', '.join(names)}"
+
+
+def _strip(expected: Any) -> Any:
+    """The type behind ``Annotated`` and ``… | None``."""
+    while hasattr(expected, "__metadata__"):
+        expected = expected.__origin__
+    if get_origin(expected) in (Union, types.UnionType):
+        members = [item for item in get_args(expected) if item is not type(None)]
+        if len(members) == 1:
+            return _strip(members[0])
+    return expected
+
+
+def _kind(value: object) -> str:
+    names = {dict: "a table", list: "an array", str: "a string", bool: "a boolean", int: "a number"}
+    return names.get(type(value), type(value).__name__)

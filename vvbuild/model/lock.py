@@ -1,0 +1,26 @@
+"""The locked artifacts of a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vvbuild.model.artifact import Artifact
+from vvbuild.model.digest import Digest
+from vvbuild.model.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Every artifact of a release, for all its targets at once."""
+
+    release: str
+    manifest: Digest
+    artifacts: tuple[Artifact, ...]
+
+    def for_target(self, target: Target) -> tuple[Artifact, ...]:
+        """The artifacts that a bundle for ``target`` needs, in the lock's order."""
+        return tuple(artifact for artifact in self.artifacts if str(target) in artifact.targets)
+
+    def component(self, name: str, target: Target) -> tuple[Artifact, ...]:
+        """The artifacts of one component for ``target``."""
+        return tuple(item for item in self.for_target(target) if item.component == name)

@@ -1,0 +1,262 @@
+"""The release manifest and its tables, as written in ``manifests/``.
+
+These types are the format: loading refuses what they do not name, the JSON Schema and the
+reference page are generated from them.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from vvbuild.model.target import Arch, Device, Os
+
+Text = Annotated[str, Meta(min_length=1)]
+Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
+ComponentSource = Literal["core-downloader", "github", "pypi", "npm", "url", "package"]
+Flavour = Literal["voicevox", "microsoft", "pypi"]
+ArchiveKind = Literal["vvpp", "7z"]
+
+COMPONENTS = (
+    "engine", "core", "extra-cores", "downloader", "onnxruntime", "cuda", "cudnn", "directml",
+    "zlibwapi", "additional-libraries", "models", "resource", "dictionary", "python",
+    "pyinstaller",
+)  # fmt: skip
+ComponentName = Literal[
+    "engine", "core", "extra-cores", "downloader", "onnxruntime", "cuda", "cudnn", "directml",
+    "zlibwapi", "additional-libraries", "models", "resource", "dictionary", "python",
+    "pyinstaller",
+]  # fmt: skip
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of a file of ours; unknown keys are refused."""
+
+
+class Engine(Row, frozen=True, kw_only=True):
+    """Where the engine's sources come from and how they are frozen."""
+
+    version: Annotated[str, Meta(description="Version that the bundle reports.", min_length=1)]
+    source: Annotated[
+        Literal["package", "github"],
+        Meta(description="`package`: shipped inside vvbuild; `github`: fetched by the lock."),
+    ]
+    recipe: Annotated[
+        str, Meta(description="The file of `manifests/recipes/` that says what goes where.")
+    ]
+    time: Annotated[
+        datetime,
+        Meta(description="Time of the engine's commit: SOURCE_DATE_EPOCH and every file's time."),
+    ]
+    files: Annotated[
+        dict[str, str],
+        Meta(description="Path in the engine's root ← path in the vvbuild package."),
+    ] = {}
+    spec: Annotated[str, Meta(description="PyInstaller's spec file.")] = "run.spec"
+    requirements: Annotated[
+        str, Meta(description="Requirements with hashes that the engine is frozen with.")
+    ] = "requirements.txt"
+    program: Annotated[str, Meta(description="Name of the frozen program, without `.exe`.")] = "run"
+
+
+class Python(Row, frozen=True, kw_only=True):
+    """The interpreter that the engine is frozen with."""
+
+    requires: Annotated[str, Meta(description="Version specifier, for example `==3.11.9`.")]
+
+
+class Component(Row, frozen=True, kw_only=True):
+    """A part that the release pins."""
+
+    version: Text
+    source: Annotated[ComponentSource, Meta(description="Who delivers it.")]
+    licence: Annotated[str, Meta(description="SPDX expression or LicenseRef.")] = ""
+    flavour: Annotated[Flavour | None, Meta(description="Whose build of ONNX Runtime it is.")] = (
+        None
+    )
+    provided_by: Annotated[
+        ComponentName | None, Meta(description="The component whose files hold it.")
+    ] = None
+    note: Annotated[str, Meta(description="What a maintainer should know.")] = ""
+
+
+class ArtifactRow(Row, frozen=True, kw_only=True):
+    """One file of a component. `{version}` in a reference stands for the component's version."""
+
+    component: ComponentName
+    targets: Annotated[
+        list[str], Meta(description="Names or globs of targets, `*` for all.", min_length=1)
+    ]
+    references: Annotated[
+        list[str], Meta(description="Ordered places to fetch it from.", min_length=1)
+    ]
+    name: Annotated[
+        str | None, Meta(description="File name; by default the first reference's.")
+    ] = None
+    source: Annotated[
+        ComponentSource | None, Meta(description="Where it differs from the component's.")
+    ] = None
+    max_size: Annotated[
+        str | None, Meta(description="Limit where nobody can know the size, such as `200MiB`.")
+    ] = None
+
+
+class Archives(Row, frozen=True, kw_only=True):
+    """How bundles are packed."""
+
+    stem: Annotated[str, Meta(description="File name without ending; `{target}`, `{version}`.")]
+    kinds: Annotated[tuple[ArchiveKind, ...], Meta(min_length=1)] = ("vvpp", "7z")
+    top: Annotated[str, Meta(description="Top folder inside the `.7z`.")] = "{target}"
+    zip_level: Annotated[int, Meta(ge=1, le=12, description="libdeflate level of `.vvpp`.")] = 8
+    seven_zip_level: Annotated[int, Meta(ge=0, le=9, description="7-Zip's `-mx`.")] = 5
+    volume_size: Annotated[str, Meta(description="Largest part, below 2 GiB.")] = "1900MiB"
+
+
+class Release(Row, frozen=True, kw_only=True):
+    """One versioned manifest: an engine at a commit with all its pins."""
+
+    schema: Literal["vvbuild.release/1"]
+    name: Name
+    summary: Text
+    targets: Annotated[list[str], Meta(min_length=1, description="Targets that it is built for.")]
+    engine: Engine
+    python: Python
+    components: dict[ComponentName, Component]
+    archives: Archives
+    artifacts: list[ArtifactRow] = []
+    tools: Annotated[
+        dict[str, str], Meta(description="Tool → version, from `manifests/tools.toml`.")
+    ] = {}
+    bootloader: Annotated[str, Meta(description="Compiler of the bootloader: a tool's name.")] = (
+        "zig"
+    )
+
+
+class LockedArtifact(Row, frozen=True, kw_only=True):
+    """An artifact with its bytes fixed."""
+
+    name: Text
+    component: Text
+    version: Text
+    references: Annotated[list[str], Meta(min_length=1)]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    targets: Annotated[
+        list[str], Meta(description="Targets that need it; for tools, hosts that run it.")
+    ]
+    size: Annotated[int | None, Meta(ge=0)] = None
+    max_size: Annotated[int | None, Meta(ge=1)] = None
+    licence: str = ""
+    provenance: Annotated[dict[str, str], Meta(description="Fact → where it came from.")] = {}
+
+
+class LockFile(Row, frozen=True, kw_only=True):
+    """The artifacts of a release for all targets, made from one state of its manifest."""
+
+    schema: Literal["vvbuild.lock/1"]
+    release: Text
+    manifest_sha256: Annotated[
+        str, Meta(pattern="^[0-9a-f]{64}$", description="Digest of the pins it was made from.")
+    ]
+    artifacts: list[LockedArtifact]
+
+
+class ToolVersion(Row, frozen=True, kw_only=True):
+    """A version of a program that vvbuild runs."""
+
+    licence: str
+    member: Annotated[str, Meta(description="The program inside the package.")]
+    references: Annotated[
+        dict[str, str], Meta(description="Host (`linux-x64`) → reference; `{version}` as above.")
+    ]
+
+
+class Tools(Row, frozen=True, kw_only=True):
+    """``manifests/tools.toml``: tool → version → where it is."""
+
+    schema: Literal["vvbuild.tools/1"]
+    tools: dict[str, dict[str, ToolVersion]]
+
+
+class OsRow(Row, frozen=True, kw_only=True):
+    """How others spell an operating system."""
+
+    core: str
+    onnxruntime: str
+    package: str
+    python: str
+    program_suffix: str
+
+
+class ArchRow(Row, frozen=True, kw_only=True):
+    """How others spell a processor."""
+
+    core: str
+    machines: list[str]
+
+
+class DeviceRow(Row, frozen=True, kw_only=True):
+    """How others spell a device."""
+
+    onnxruntime: str
+
+
+class PlatformRow(Row, frozen=True, kw_only=True):
+    """How others spell an operating system on a processor."""
+
+    pyinstaller: str
+    zig: str
+    wheel: str
+    waf_arch: str | None = None
+
+
+class TargetRow(Row, frozen=True, kw_only=True):
+    """An official target."""
+
+    upstream: str
+    runner: str
+    aliases: list[str] = []
+
+
+class Targets(Row, frozen=True, kw_only=True):
+    """``manifests/targets.toml``."""
+
+    schema: Literal["vvbuild.targets/1"]
+    os: dict[Os, OsRow]
+    arch: dict[Arch, ArchRow]
+    device: dict[Device, DeviceRow]
+    platform: dict[str, PlatformRow]
+    target: dict[str, TargetRow]
+
+
+class Placement(Row, frozen=True, kw_only=True):
+    """Where files of a component go in a bundle."""
+
+    component: ComponentName
+    members: Annotated[
+        list[str],
+        Meta(min_length=1, description="Paths or globs in the component; each must match."),
+    ]
+    to: Annotated[str, Meta(description="Path in the bundle; a directory when it ends with `/`.")]
+    os: Annotated[list[Os] | None, Meta(description="Only on these.")] = None
+    device: Annotated[list[Device] | None, Meta(description="Only on these.")] = None
+    base: Annotated[
+        str, Meta(description="Part of a member's path that is cut off below `to`.")
+    ] = ""
+    soname: Annotated[
+        str | None, Meta(description="SONAME to set; `{version}` is the component's.")
+    ] = None
+    optional: Annotated[bool, Meta(description="Whether it may match nothing.")] = False
+
+
+class Recipe(Row, frozen=True, kw_only=True):
+    """``manifests/recipes/*.toml``: how the bundle of an engine era is put together."""
+
+    schema: Literal["vvbuild.recipe/1"]
+    name: Name
+    contents_directory: Annotated[
+        str, Meta(description="PyInstaller's folder of internals; `.` for the flat layout.")
+    ]
+    place: list[Placement]
