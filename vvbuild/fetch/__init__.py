@@ -1,0 +1,1 @@
+"""Getting artifacts: store, transfer, sources, safe unpacking."""

@@ -1,0 +1,1 @@
+"""Steps with keys: planned purely, run once, remembered in the store."""
