@@ -306,6 +306,15 @@ def walk(directory: Path) -> Iterator[tuple[Path, str, EntryKind]]:
             yield path, member.name, "program" if mode & 0o111 else "file"
 
 
+def link_or_copy(source: Path, destination: Path) -> None:
+    """A hard link where it can be, else a copy with the mode. Links are copied as links."""
+    if source.is_symlink():
+        destination.symlink_to(source.readlink())
+    elif not _hard_link(source, destination):
+        copy_file(source, destination)
+        destination.chmod(0o755 if source.stat().st_mode & 0o111 else 0o644)
+
+
 def copy_file(source: Path, destination: Path) -> None:
     """Clone where the file system can share the bytes, copy elsewhere."""
     if not _clone(source, destination):

@@ -243,8 +243,9 @@ class Placement(Row, frozen=True, kw_only=True):
     os: Annotated[list[Os] | None, Meta(description="Only on these.")] = None
     device: Annotated[list[Device] | None, Meta(description="Only on these.")] = None
     base: Annotated[
-        str, Meta(description="Part of a member's path that is cut off below `to`.")
-    ] = ""
+        str | None,
+        Meta(description="What is cut off a member's path below `to`; by default its folders."),
+    ] = None
     soname: Annotated[
         str | None, Meta(description="SONAME to set; `{version}` is the component's.")
     ] = None
@@ -260,3 +261,26 @@ class Recipe(Row, frozen=True, kw_only=True):
         str, Meta(description="PyInstaller's folder of internals; `.` for the flat layout.")
     ]
     place: list[Placement]
+
+
+class HostNeed(Row, frozen=True, kw_only=True):
+    """Something that a machine must have to freeze."""
+
+    name: Text
+    os: list[Os]
+    programs: Annotated[list[str], Meta(description="Programs that must be on PATH.")]
+    why: Text
+    install: Annotated[
+        dict[str, str], Meta(description="Family → line; `{python}` is such as 3.11.")
+    ]
+    shared_python: Annotated[
+        bool, Meta(description="Whether the interpreter's shared library is meant.")
+    ] = False
+
+
+class HostTable(Row, frozen=True, kw_only=True):
+    """``manifests/host.toml``."""
+
+    schema: Literal["vvbuild.host/1"]
+    families: dict[str, list[str]]
+    need: list[HostNeed]

@@ -1,0 +1,130 @@
+"""Everything that a bundle is made from, looked up before anything is planned or fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from vvbuild import resources
+from vvbuild.errors import ManifestError
+from vvbuild.fetch.store import Store, walk
+from vvbuild.host.freezing import require_freezable
+from vvbuild.host.needs import require_needs
+from vvbuild.host.python import PythonFacts, find_python, python_identity
+from vvbuild.manifest.lock import load_release_lock
+from vvbuild.manifest.recipe import load_recipe
+from vvbuild.manifest.release import LoadedRelease, find_release
+from vvbuild.manifest.targets import find_target, host_platform
+from vvbuild.manifest.tools import Tool, find_tool
+from vvbuild.model.digest import Digest
+from vvbuild.model.lock import Lock
+from vvbuild.model.release import ArchiveKind, Recipe
+from vvbuild.model.target import Platform, Target
+from vvbuild.runtime.files import hash_file
+
+# What belongs to the package and not to the engine that it ships.
+_NOT_ENGINE = {"__pycache__", "tools"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of the engine's sources: where it goes in the engine's root, and its bytes."""
+
+    path: str
+    source: Path
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True)
+class BundleInputs:
+    """What a plan is computed from. Gathering it reads files; planning does not."""
+
+    release: LoadedRelease
+    lock: Lock
+    target: Target
+    host: Platform
+    python: PythonFacts
+    python_identity: Digest
+    engine: tuple[SourceFile, ...]
+    extra_sources: tuple[SourceFile, ...]
+    tools: Mapping[str, Tool]
+    recipe: Recipe
+    kinds: tuple[ArchiveKind, ...]
+
+    @property
+    def stem(self) -> str:
+        """The archives' file name without ending."""
+        return self._fill(self.release.row.archives.stem)
+
+    @property
+    def top(self) -> str:
+        """The top folder inside the `.7z`."""
+        return self._fill(self.release.row.archives.top)
+
+    def _fill(self, text: str) -> str:
+        return text.format(target=self.target, version=self.release.row.engine.version)
+
+
+def gather_inputs(
+    *,
+    release: str,
+    target: str,
+    store: Store,
+    python: Path | None = None,
+    kinds: tuple[ArchiveKind, ...] | None = None,
+) -> BundleInputs:
+    """Look everything up, so that whatever is missing is said before the first download.
+
+    Raises typed errors for unknown names, a target that this host cannot freeze, a Python that
+    does not fit, and host programs that are missing.
+    """
+    loaded = find_release(release)
+    wanted = find_target(target)
+    if wanted not in loaded.targets:
+        raise ManifestError(
+            f"The release {release!r} is not made for {wanted}.",
+            context={"targets": ", ".join(map(str, loaded.targets))},
+        )
+    require_freezable(wanted)
+    facts = find_python(loaded.row.python.requires, python)
+    require_needs(facts)
+    host = host_platform()
+    return BundleInputs(
+        release=loaded,
+        lock=load_release_lock(loaded),
+        target=wanted,
+        host=host,
+        python=facts,
+        python_identity=python_identity(facts, store.base / "pythons"),
+        engine=engine_files(loaded),
+        extra_sources=_extra_sources(),
+        tools={name: find_tool(name, version, host) for name, version in loaded.row.tools.items()},
+        recipe=load_recipe(loaded.row.engine.recipe),
+        kinds=kinds or loaded.row.archives.kinds,
+    )
+
+
+def engine_files(release: LoadedRelease) -> tuple[SourceFile, ...]:
+    """The sources of an engine that the package ships, in the order of their paths."""
+    files: dict[str, SourceFile] = {}
+    for place, member in release.row.engine.files.items():
+        source = resources.package_dir() / member
+        if source.is_file():
+            files[place] = SourceFile(place, source, hash_file(source))
+            continue
+        for path, relative, _ in walk(source):
+            if _NOT_ENGINE & set(Path(relative).parts):
+                continue
+            where = relative if place == "." else f"{place}/{relative}"
+            files[where] = SourceFile(where, path, hash_file(path))
+    if not files:
+        raise ManifestError(f"The release {release.name!r} names no engine sources.")
+    return tuple(files[path] for path in sorted(files))
+
+
+def _extra_sources() -> tuple[SourceFile, ...]:
+    directory = resources.data_root() / "bootloader_extra"
+    return tuple(
+        SourceFile(path.name, path, hash_file(path)) for path in sorted(directory.glob("*.c"))
+    )

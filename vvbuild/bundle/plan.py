@@ -1,0 +1,37 @@
+"""The plan of a bundle: which steps, in which order, from which inputs. Nothing runs here."""
+
+from __future__ import annotations
+
+from vvbuild.bundle.inputs import BundleInputs
+from vvbuild.bundle.steps import artifacts, assembling, building, packing
+from vvbuild.fetch.session import Session
+from vvbuild.pipeline.step import Plan, PlanBuilder
+
+
+def plan_bundle(inputs: BundleInputs, session: Session) -> Plan:
+    """Steps from artifacts to archives for one target."""
+    builder = PlanBuilder()
+    tools = {
+        name: artifacts.add_tool(builder, tool, session) for name, tool in inputs.tools.items()
+    }
+    unpacked: dict[str, list[str]] = {}
+    sdist = ""
+    for artifact in inputs.lock.for_target(inputs.target):
+        fetched = artifacts.add_fetch(builder, artifact, session)
+        if artifact.component == "pyinstaller":
+            sdist = fetched
+        else:
+            step = artifacts.add_unpack(builder, artifact, fetched)
+            unpacked.setdefault(artifact.component, []).append(step)
+    engine = building.add_engine(builder, inputs)
+    environment = building.add_environment(builder, inputs, engine, tools["uv"], session)
+    compiler = inputs.release.row.bootloader
+    bootloader = building.add_bootloader(builder, inputs, sdist, tools[compiler])
+    frozen = building.add_freeze(builder, inputs, engine, environment, bootloader)
+    parts = assembling.Parts(engine, environment, bootloader, frozen, unpacked, tools)
+    bundle = assembling.add_assemble(builder, inputs, parts)
+    verified = assembling.add_verify(builder, inputs, bundle)
+    archives = [
+        packing.add_archive(builder, inputs, kind, bundle, verified, tools) for kind in inputs.kinds
+    ]
+    return builder.plan(*archives, verified)

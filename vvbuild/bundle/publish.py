@@ -1,0 +1,107 @@
+"""Putting finished archives where the user wants them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vvbuild.errors import OutputNotOursError, StoreCorruptError
+from vvbuild.fetch.store import Store, copy_file
+from vvbuild.model.digest import Digest
+from vvbuild.model.tree import Entry
+from vvbuild.pipeline.step import Made
+from vvbuild.runtime.cancel import Cancel
+from vvbuild.runtime.files import current_umask, hash_file, write_atomically
+
+SUMS = "SHA256SUMS"
+# Tells that a directory is ours to write into; a foreign one is never touched.
+_MARK = ".vvbuild-out"
+_MARK_TEXT = b"vvbuild writes archives into this directory.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A file in the output directory."""
+
+    path: Path
+    size: int
+    sha256: Digest
+
+
+def claim_directory(out: Path) -> None:
+    """Make the output directory ours, or raise :class:`OutputNotOursError`.
+
+    Called before any work, so that nobody waits for minutes to learn it.
+    """
+    if out.exists() and not out.is_dir():
+        raise OutputNotOursError(f"{out} is a file.", hint="Name another directory with --out.")
+    if out.is_dir() and not (out / _MARK).is_file() and any(out.iterdir()):
+        raise OutputNotOursError(
+            f"{out} holds files that vvbuild did not write; nothing was changed.",
+            hint="Name an empty or a new directory with --out.",
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    write_atomically(out / _MARK, _MARK_TEXT)
+
+
+def publish(made: Iterable[Made], store: Store, out: Path, cancel: Cancel) -> list[Published]:
+    """Copy the files of steps to ``out`` and write ``SHA256SUMS`` for all that lies there.
+
+    A file that is there already with the right bytes stays. What is written is a copy: nobody's
+    later edit reaches back into the store.
+    """
+    files = [
+        _publish_file(entry, store, out, cancel)
+        for each in made
+        for entry in each.tree.entries
+        if entry.digest is not None
+    ]
+    _write_sums(out, files)
+    return files
+
+
+def _publish_file(entry: Entry, store: Store, out: Path, cancel: Cancel) -> Published:
+    assert entry.digest is not None
+    cancel.check()
+    final = out / entry.path
+    published = Published(final, entry.size, entry.digest)
+    if _is_regular(final, entry.size) and hash_file(final, cancel) == entry.digest:
+        return published
+    fresh = out / f".{entry.path}.{os.getpid()}.part"
+    try:
+        copy_file(store.file_path(entry.digest, entry.kind), fresh)
+        if hash_file(fresh, cancel) != entry.digest:
+            store.verified_file(entry.digest, entry.kind)
+            raise StoreCorruptError(f"{entry.path} changed while it was copied. Run it again.")
+        fresh.chmod(0o666 & ~current_umask())
+        fresh.replace(final)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return published
+
+
+def _is_regular(path: Path, size: int) -> bool:
+    return path.is_file() and not path.is_symlink() and path.stat().st_size == size
+
+
+def _write_sums(out: Path, files: list[Published]) -> None:
+    """One line a file; lines of other targets' files that are still there are kept."""
+    lines = dict(_read_sums(out))
+    lines |= {file.path.name: file.sha256.hex for file in files}
+    text = "".join(
+        f"{digest}  {name}\n" for name, digest in sorted(lines.items()) if (out / name).is_file()
+    )
+    write_atomically(out / SUMS, text.encode())
+
+
+def _read_sums(out: Path) -> Iterable[tuple[str, str]]:
+    try:
+        text = (out / SUMS).read_text(encoding="utf-8")
+    except OSError:
+        return
+    for line in text.splitlines():
+        digest, _, name = line.partition("  ")
+        if len(digest) == 64 and name:
+            yield name, digest

@@ -1,0 +1,81 @@
+"""Steps that bring artifacts and tools into the store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vvbuild.fetch.session import Session
+from vvbuild.fetch.store import copy_file
+from vvbuild.fetch.transfer import fetch_artifact
+from vvbuild.fetch.unpack import unpack
+from vvbuild.manifest.tools import Tool
+from vvbuild.model.artifact import Artifact
+from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
+
+_UNPACK_CODE = ("vvbuild.bundle.steps.artifacts", "vvbuild.fetch.unpack")
+
+
+def short_name(artifact: Artifact) -> str:
+    """What people call an artifact: its project, else its file."""
+    return artifact.references[0].project.rsplit("/", 1)[-1] or artifact.name
+
+
+def add_fetch(builder: PlanBuilder, artifact: Artifact, session: Session) -> str:
+    """Fetch one artifact; the same bytes are never fetched twice."""
+
+    def run(context: StepContext) -> Facts:
+        final = context.out / artifact.name
+        if context.store.has_file(artifact.sha256, artifact.size):
+            copy_file(context.store.verified_file(artifact.sha256), final)
+        else:
+            fetch_artifact(
+                artifact, final, session=session, emit=context.emit, cancel=context.cancel
+            )
+        return {}
+
+    name = f"fetch {short_name(artifact)}"
+    if name in builder.steps:
+        name = f"fetch {artifact.name}"
+    return builder.add(
+        name,
+        run,
+        parameters={"name": artifact.name, "sha256": artifact.sha256.hex},
+        why=f"{artifact.component} {artifact.version}",
+        download=artifact.limit,
+    )
+
+
+def add_unpack(
+    builder: PlanBuilder,
+    artifact: Artifact,
+    fetched: str,
+    *,
+    executables: Sequence[str] = (),
+) -> str:
+    """Unpack a fetched archive into the store."""
+
+    def run(context: StepContext) -> Facts:
+        archive = context.tree(fetched) / artifact.name
+        unpack(archive, context.out, executables=executables, cancel=context.cancel)
+        return {}
+
+    return builder.add(
+        fetched.replace("fetch ", "unpack ", 1),
+        run,
+        inputs=(fetched,),
+        parameters={"executables": list(executables)},
+        code=_UNPACK_CODE,
+        why=f"{artifact.component} {artifact.version}",
+    )
+
+
+def add_tool(builder: PlanBuilder, tool: Tool, session: Session) -> str:
+    """Bring a program that vvbuild runs."""
+    fetched = add_fetch(builder, tool.artifact, session)
+    return add_unpack(builder, tool.artifact, fetched, executables=(tool.member,))
+
+
+def tool_path(context: StepContext, step: str, tool: Tool) -> Path:
+    """Where the program lies once its step is done."""
+    return context.tree(step) / tool.member

@@ -1,0 +1,144 @@
+"""Steps that put a bundle together and judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vvbuild.bundle.assemble import finished_manifest, gather_licences, place
+from vvbuild.bundle.describe import FILE_NAME, describe_bundle
+from vvbuild.bundle.inputs import BundleInputs
+from vvbuild.bundle.steps.artifacts import tool_path
+from vvbuild.bundle.transform import Transform, replace_file, set_soname
+from vvbuild.errors import FindingsError
+from vvbuild.manifest.recipe import placements
+from vvbuild.manifest.targets import program_name
+from vvbuild.model.digest import Digest
+from vvbuild.model.finding import worst
+from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
+from vvbuild.verify.report import finding_as_json
+from vvbuild.verify.run import verify_directory
+
+_MANIFEST = "engine_manifest.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The names of the steps whose results a bundle is made of."""
+
+    engine: str
+    environment: str
+    bootloader: str
+    frozen: str
+    components: Mapping[str, Sequence[str]]
+    tools: Mapping[str, str]
+
+
+def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> str:
+    """Put the frozen program and the components together, and describe the result."""
+    row = inputs.release.row
+    rows = placements(inputs.recipe, inputs.target)
+    versions: dict[str, str] = {name: item.version for name, item in row.components.items()}
+    command = program_name(row.engine.program, inputs.target.platform)
+
+    def run(context: StepContext) -> Facts:
+        bundle = context.out / "bundle"
+        context.store.export(context.inputs[parts.frozen].tree, context.out)
+        components = {
+            name: [context.tree(step) for step in steps] for name, steps in parts.components.items()
+        }
+        components["engine"] = [context.tree(parts.engine)]
+        placed = place(rows, components, bundle, versions)
+        site_packages = context.tree(parts.environment) / "site-packages"
+        gather_licences(site_packages, inputs.python.stdlib, bundle)
+        transforms = [
+            set_soname(
+                bundle,
+                where,
+                placement.soname.replace("{version}", versions[placement.component]),
+                tool_path(context, parts.tools["patchelf"], inputs.tools["patchelf"]),
+                context.work,
+                context.cancel,
+            )
+            for placement, where in placed
+            if placement.soname is not None
+        ]
+        transforms.append(_finish_manifest(bundle, row.engine.version, command))
+        description = describe_bundle(
+            inputs,
+            bundle,
+            bootloader=context.facts(parts.bootloader),
+            host_libraries=context.facts(parts.frozen)["host_libraries"],
+            packages=context.facts(parts.environment)["packages"],
+            transforms=transforms,
+        )
+        (bundle / FILE_NAME).write_bytes(description)
+        return {}
+
+    steps = {step for group in parts.components.values() for step in group}
+    return builder.add(
+        "assemble",
+        run,
+        inputs=(
+            parts.frozen,
+            parts.engine,
+            parts.environment,
+            parts.bootloader,
+            parts.tools["patchelf"],
+            *sorted(steps),
+        ),
+        parameters={
+            "rows": Digest.of_json([_row_as_json(each) for each in rows]).hex,
+            "version": row.engine.version,
+            "command": command,
+            "release": [inputs.release.name, inputs.release.pins_digest.hex, str(inputs.target)],
+            "tools": {name: tool.artifact.sha256.hex for name, tool in inputs.tools.items()},
+        },
+        code=(
+            "vvbuild",
+            "vvbuild.bundle.assemble",
+            "vvbuild.bundle.describe",
+            "vvbuild.bundle.transform",
+            "vvbuild.bundle.steps.assembling",
+        ),
+        why=f"by the recipe {inputs.recipe.name!r}",
+    )
+
+
+def add_verify(builder: PlanBuilder, inputs: BundleInputs, bundle: str) -> str:
+    """Judge the bundle's bytes; an error stops the build."""
+
+    def run(context: StepContext) -> Facts:
+        directory = context.tree(bundle) / "bundle"
+        findings = verify_directory(directory, target=inputs.target, cancel=context.cancel)
+        rows = [finding_as_json(finding) for finding in findings]
+        if worst(findings) == "error":
+            summary = "\n".join(f"{each.rule}: {each.message}" for each in findings)
+            raise FindingsError(
+                "The bundle has faults and was not packed.",
+                context={"bundle": directory, "findings": summary},
+                hint=f"Look at it there: `vvbuild verify {directory}`.",
+            )
+        return {"findings": rows}
+
+    return builder.add(
+        "verify",
+        run,
+        inputs=(bundle,),
+        parameters={"target": str(inputs.target)},
+        code=("vvbuild.verify.facts", "vvbuild.rules.bundle", "vvbuild.rules.registry"),
+        why="rules over the bundle's bytes",
+    )
+
+
+def _finish_manifest(bundle: Path, version: str, command: str) -> Transform:
+    old = (bundle / _MANIFEST).read_bytes()
+    new = finished_manifest(old, version=version, command=command)
+    return replace_file(bundle, _MANIFEST, new, "version and command", f"{version} {command}")
+
+
+def _row_as_json(row: object) -> object:
+    import msgspec
+
+    return msgspec.to_builtins(row)

@@ -1,0 +1,163 @@
+"""Steps from sources to a frozen program."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from vvbuild.bundle.bootloader import build_bootloader
+from vvbuild.bundle.environment import environment_packages, make_environment
+from vvbuild.bundle.freeze import freeze
+from vvbuild.bundle.inputs import BundleInputs
+from vvbuild.bundle.steps.artifacts import tool_path
+from vvbuild.errors import ManifestError
+from vvbuild.fetch.session import Session
+from vvbuild.fetch.store import copy_file
+from vvbuild.manifest.targets import platform_row, program_name
+from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
+
+
+def add_engine(builder: PlanBuilder, inputs: BundleInputs) -> str:
+    """Stage the engine's sources."""
+
+    def run(context: StepContext) -> Facts:
+        for file in inputs.engine:
+            path = context.out / file.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            copy_file(file.source, path)
+            path.chmod(0o644)
+        return {}
+
+    files = {file.path: file.digest.hex for file in inputs.engine}
+    why = f"engine {inputs.release.row.engine.version}"
+    return builder.add("engine", run, parameters={"files": files}, why=why)
+
+
+def add_environment(
+    builder: PlanBuilder, inputs: BundleInputs, engine: str, uv: str, session: Session
+) -> str:
+    """Install what the engine imports, by hash, for the Python that freezes it."""
+    requirements = inputs.release.row.engine.requirements
+    locked = {file.path: file.digest.hex for file in inputs.engine}
+    if requirements not in locked:
+        raise ManifestError(f"The engine has no {requirements!r} to be frozen with.")
+
+    def run(context: StepContext) -> Facts:
+        make_environment(
+            uv=tool_path(context, uv, inputs.tools["uv"]),
+            python=inputs.python.executable,
+            requirements=context.tree(engine) / requirements,
+            cache=context.store.base / "uv",
+            work=context.work,
+            dest=context.out / "site-packages",
+            offline=session.offline,
+            emit=context.emit,
+            cancel=context.cancel,
+        )
+        packages = environment_packages(context.out / "site-packages")
+        return {"packages": [list(package) for package in packages]}
+
+    return builder.add(
+        "environment",
+        run,
+        inputs=(uv, engine),
+        parameters={"python": inputs.python_identity.hex, "requirements": locked[requirements]},
+        code=("vvbuild.bundle.environment",),
+        why=f"Python {inputs.python.version} with the engine's packages",
+    )
+
+
+def add_bootloader(builder: PlanBuilder, inputs: BundleInputs, sdist: str, compiler: str) -> str:
+    """Build PyInstaller's bootloader with the extra C files."""
+    row = platform_row(inputs.target.platform)
+    tool = inputs.tools[inputs.release.row.bootloader]
+    if not sdist:
+        raise ManifestError(f"The release pins no PyInstaller sdist for {inputs.target}.")
+
+    def run(context: StepContext) -> Facts:
+        (archive,) = context.tree(sdist).iterdir()
+        build = build_bootloader(
+            sdist=archive,
+            zig=tool_path(context, compiler, tool),
+            zig_target=row.zig,
+            waf_target_arch=row.waf_arch,
+            extra_sources=[file.source for file in inputs.extra_sources],
+            variant="release",
+            python=Path(sys.executable),
+            work=context.work,
+            dest=context.out,
+            epoch=inputs.release.epoch,
+            cancel=context.cancel,
+            emit=context.emit,
+        )
+        return {
+            "file": build.path.name,
+            "sha256": build.sha256.hex,
+            "text_sha256": build.text.hex if build.text else "",
+            "pyinstaller": build.version,
+            "platform": build.platform,
+            "compiler": f"{tool.name} {tool.version}",
+            "compiler_target": row.zig,
+        }
+
+    return builder.add(
+        "bootloader",
+        run,
+        inputs=(sdist, compiler),
+        parameters={
+            "extra": {file.path: file.digest.hex for file in inputs.extra_sources},
+            "target": row.zig,
+            "waf_arch": row.waf_arch,
+            "epoch": inputs.release.epoch,
+        },
+        code=(
+            "vvbuild.bundle.bootloader",
+            "vvbuild.bundle.bootloader_source",
+            "vvbuild.bundle.bootloader_tools",
+            "vvbuild.bundle.waf_cc",
+        ),
+        why=f"PyInstaller's for {inputs.target.platform}, plus {len(inputs.extra_sources)} C files",
+    )
+
+
+def add_freeze(
+    builder: PlanBuilder, inputs: BundleInputs, engine: str, environment: str, bootloader: str
+) -> str:
+    """Freeze the engine with PyInstaller and our bootloader."""
+    row = inputs.release.row.engine
+
+    def run(context: StepContext) -> Facts:
+        built = context.facts(bootloader)
+        report = freeze(
+            python=inputs.python.executable,
+            site_packages=context.tree(environment) / "site-packages",
+            engine=context.tree(engine),
+            spec=row.spec,
+            bootloader=context.tree(bootloader) / str(built["file"]),
+            bootloader_version=str(built["pyinstaller"]),
+            bootloader_platform=str(built["platform"]),
+            work=context.work,
+            dest=context.out / "bundle",
+            epoch=inputs.release.epoch,
+            cancel=context.cancel,
+            emit=context.emit,
+        )
+        return {
+            "host_libraries": [
+                {"path": item.path, "name": item.source.name, "sha256": item.sha256.hex}
+                for item in report.host_libraries
+            ]
+        }
+
+    return builder.add(
+        "freeze",
+        run,
+        inputs=(engine, environment, bootloader),
+        parameters={
+            "python": inputs.python_identity.hex,
+            "spec": row.spec,
+            "epoch": inputs.release.epoch,
+        },
+        code=("vvbuild.bundle.freeze",),
+        why=f"{program_name(row.program, inputs.target.platform)} with PyInstaller",
+    )

@@ -1,0 +1,40 @@
+"""``vvbuild bundle``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vvbuild.cli import options
+from vvbuild.cli.app import command
+from vvbuild.cli.ui import Ui
+from vvbuild.report.document import View
+
+
+@command("bundle")
+def bundle(
+    ui: Ui,
+    target: options.Target,
+    release: options.Release = "sample",
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the archives go.")] = Path("out"),
+    archive: options.Archive = None,
+    python: options.Python = None,
+    offline: options.Offline = False,
+    jobs: options.Jobs = 2,
+) -> View:
+    """Build the engine bundle of a release for a target: fetch, freeze, verify, archive.
+
+    What was done before is not done again. Example: vvbuild bundle --target linux-x64-cpu
+    """
+    from vvbuild.bundle.options import parse_kinds
+    from vvbuild.bundle.run import BundleOptions, make_bundle
+    from vvbuild.fetch.store import Store, default_root
+    from vvbuild.report.views.bundle import bundle_view
+    from vvbuild.runtime.cancel import Cancel
+
+    chosen = BundleOptions(release, target, python, parse_kinds(archive), offline, jobs)
+    with ui.listener() as emit:
+        result = make_bundle(chosen, out, store=Store(default_root()), emit=emit, cancel=Cancel())
+    return bundle_view(result)

@@ -1,0 +1,23 @@
+"""Options that several commands share, each spelled once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Target = Annotated[
+    str, typer.Option("--target", "-t", help="What the bundle is for; `vvbuild targets` lists.")
+]
+Release = Annotated[str, typer.Option("--release", help="Which release; `vvbuild releases` lists.")]
+Python = Annotated[
+    Path | None,
+    typer.Option("--python", help="The Python to freeze with, instead of the one that runs this."),
+]
+Archive = Annotated[
+    str | None,
+    typer.Option("--archive", help="Formats, such as vvpp,7z; by default the release's."),
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Use only what is in the store.")]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Steps side by side.")]

@@ -1,0 +1,29 @@
+"""``vvbuild plan``."""
+
+from __future__ import annotations
+
+from vvbuild.cli import options
+from vvbuild.cli.app import command
+from vvbuild.cli.ui import Ui
+from vvbuild.report.document import View
+
+
+@command("plan")
+def plan(
+    ui: Ui,
+    target: options.Target,
+    release: options.Release = "sample",
+    archive: options.Archive = None,
+    python: options.Python = None,
+) -> View:
+    """Say what `bundle` would do and why, what is cached, and what it costs. Runs nothing.
+
+    Example: vvbuild plan --target linux-x64-cpu
+    """
+    from vvbuild.bundle.options import parse_kinds
+    from vvbuild.bundle.run import BundleOptions, plan_only
+    from vvbuild.fetch.store import Store, default_root
+    from vvbuild.report.views.bundle import plan_view
+
+    chosen = BundleOptions(release, target, python, parse_kinds(archive))
+    return plan_view(plan_only(chosen, store=Store(default_root())))

@@ -1,0 +1,1 @@
+"""Making locks: the digest and size of every artifact of a release."""

@@ -1,0 +1,77 @@
+"""Documents as plain text: for pipes, logs and terminals without colour."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+
+from vvbuild.report.document import Block, Line, Pairs, Table
+from vvbuild.report.sanitize import clean
+
+_GAP = "  "
+
+
+def render(blocks: Iterable[Block], width: int = 100) -> str:
+    """The whole text, with a line end at its end unless it is empty."""
+    lines: list[str] = []
+    for block in blocks:
+        if lines and not isinstance(block, Line):
+            lines.append("")
+        lines.extend(_lines(block, width))
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def display_width(text: str) -> int:
+    """Columns that a terminal needs: East Asian wide characters take two."""
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1
+        for each in text
+    )
+
+
+def column_widths(table: Table, width: int) -> list[int]:
+    """The width of each column, so that the table fits where it can."""
+    widths = [display_width(name) for name in table.columns]
+    for row in table.rows:
+        widths = [max(old, display_width(cell)) for old, cell in zip(widths, row, strict=True)]
+    excess = sum(widths) + len(_GAP) * (len(widths) - 1) - width
+    if excess > 0 and table.shrink is not None:
+        widths[table.shrink] = max(12, widths[table.shrink] - excess)
+    return widths
+
+
+def fit(text: str, width: int, *, right: bool = False) -> str:
+    """Pad a cell, or cut it with an ellipsis."""
+    if display_width(text) > width:
+        while display_width(text) > width - 1:
+            text = text[:-1]
+        text += "…"
+    padding = " " * (width - display_width(text))
+    return padding + text if right else text + padding
+
+
+def _lines(block: Block, width: int) -> Iterator[str]:
+    if isinstance(block, Line):
+        yield from (clean(line) for line in block.text.split("\n"))
+    elif isinstance(block, Pairs):
+        longest = max((display_width(name) for name, _ in block.rows), default=0)
+        for name, value in block.rows:
+            yield f"{fit(clean(name), longest)}{_GAP}{clean(value)}"
+    else:
+        widths = column_widths(_cleaned(block), width)
+        yield _row(block.columns, widths, block)
+        yield _row(["-" * each for each in widths], widths, block)
+        for row in _cleaned(block).rows:
+            yield _row(row, widths, block)
+
+
+def _cleaned(table: Table) -> Table:
+    rows = tuple(tuple(clean(cell) for cell in row) for row in table.rows)
+    return Table(table.columns, rows, table.right, table.shrink)
+
+
+def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> str:
+    return _GAP.join(
+        fit(cell, width, right=index in table.right)
+        for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    )

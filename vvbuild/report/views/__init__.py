@@ -1,0 +1,1 @@
+"""One view a command: its result as blocks and as data."""

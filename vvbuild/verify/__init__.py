@@ -1,0 +1,1 @@
+"""Judging the bytes of a bundle or an archive."""
