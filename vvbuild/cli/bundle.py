@@ -24,9 +24,12 @@ def bundle(
     offline: options.Offline = False,
     jobs: options.Jobs = 2,
 ) -> View:
-    """Build the engine bundle of a release for a target: fetch, freeze, verify, archive.
+    """Build a bundle and its archives, from pins to SHA256SUMS.
 
-    What was done before is not done again. Example: vvbuild bundle --target linux-x64-cpu
+    Fetches, builds the bootloader, freezes, assembles, verifies, packs. What was done before is
+    not done again.
+
+    Example: vvbuild bundle --target linux-x64-cpu
     """
     from vvbuild.bundle.options import parse_kinds
     from vvbuild.bundle.run import BundleOptions, make_bundle

@@ -9,7 +9,7 @@ from vvbuild.report.document import View
 
 @command("doctor")
 def doctor(ui: Ui) -> View:
-    """Say what this machine can and cannot build, and how to mend it.
+    """Say what this machine can build, and how to mend it.
 
     Example: vvbuild doctor
     """

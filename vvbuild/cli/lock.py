@@ -20,7 +20,7 @@ def lock(
         bool, typer.Option("--tools", help="Lock the tools of manifests/tools.toml instead.")
     ] = False,
 ) -> View:
-    """Write the lock of a release: digest and size of every artifact, for all targets.
+    """Write a release's lock: the digest and size of every file.
 
     Example: vvbuild lock --release sample
     """

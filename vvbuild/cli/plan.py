@@ -16,7 +16,7 @@ def plan(
     archive: options.Archive = None,
     python: options.Python = None,
 ) -> View:
-    """Say what `bundle` would do and why, what is cached, and what it costs. Runs nothing.
+    """Say what `bundle` would do, and what it costs; run nothing.
 
     Example: vvbuild plan --target linux-x64-cpu
     """

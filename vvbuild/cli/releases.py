@@ -9,7 +9,7 @@ from vvbuild.report.document import View
 
 @command("releases")
 def releases(ui: Ui) -> View:
-    """List the releases that can be built, with their pins.
+    """List the releases, with their pins.
 
     Example: vvbuild releases
     """

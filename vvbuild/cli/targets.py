@@ -9,7 +9,7 @@ from vvbuild.report.document import View
 
 @command("targets")
 def targets(ui: Ui) -> View:
-    """List the targets, how upstream calls them, and what this machine can freeze.
+    """List the targets, and which this machine can freeze.
 
     Example: vvbuild targets --json
     """

@@ -20,7 +20,7 @@ def verify(
         str | None, typer.Option("--target", "-t", help="Instead of what the bundle says.")
     ] = None,
 ) -> View:
-    """Judge the bytes of a bundle: what is missing, wrong or not what was built.
+    """Judge the bytes of a bundle by the rules.
 
     Example: vvbuild verify out/*.vvpp
     """
