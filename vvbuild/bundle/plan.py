@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vvbuild.bundle.inputs import BundleInputs
-from vvbuild.bundle.steps import artifacts, assembling, building, packing
+from vvbuild.bundle.steps import artifacts, assembling, building, judging, packing
 from vvbuild.fetch.session import Session
 from vvbuild.pipeline.step import Plan, PlanBuilder
 
@@ -30,7 +30,7 @@ def plan_bundle(inputs: BundleInputs, session: Session) -> Plan:
     frozen = building.add_freeze(builder, inputs, engine, environment, bootloader)
     parts = assembling.Parts(engine, environment, bootloader, frozen, unpacked, tools)
     bundle = assembling.add_assemble(builder, inputs, parts)
-    verified = assembling.add_verify(builder, inputs, bundle)
+    verified = judging.add_verify(builder, inputs, bundle)
     archives = [
         packing.add_archive(builder, inputs, kind, bundle, verified, tools) for kind in inputs.kinds
     ]

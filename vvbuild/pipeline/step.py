@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,6 +11,7 @@ from vvbuild.fetch.store import Store
 from vvbuild.model.digest import Digest
 from vvbuild.model.events import Emit
 from vvbuild.model.tree import Tree
+from vvbuild.pipeline.code import code_digest
 from vvbuild.runtime.cancel import Cancel
 
 Facts: TypeAlias = Mapping[str, object]
@@ -53,7 +51,8 @@ class Step:
     """A planned step.
 
     ``parameters`` is JSON that says everything that decides the result beside the inputs;
-    ``code`` names the modules that do the work, so that changing them makes the step new.
+    ``code`` names the modules that do the work, so that changing them, or what they import,
+    makes the step new.
     ``run`` fills ``context.out`` and returns facts, which must follow from the key alone.
     ``why`` and ``download`` (bytes) are what `plan` tells people.
     """
@@ -104,7 +103,7 @@ class PlanBuilder:
                 "name": name,
                 "inputs": {each: self.steps[each].key.hex for each in inputs},
                 "parameters": parameters,
-                "code": {module: module_digest(module) for module in code},
+                "code": code_digest(code),
             }
         )
         self.steps[name] = Step(name, inputs, parameters, code, run, key, why, download)
@@ -113,13 +112,3 @@ class PlanBuilder:
     def plan(self, *goals: str) -> Plan:
         """The finished plan."""
         return Plan(tuple(self.steps.values()), goals)
-
-
-@cache
-def module_digest(module: str) -> str:
-    """SHA-256 of a module's source; line ends do not count."""
-    spec = importlib.util.find_spec(module)
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(module)
-    source = Path(spec.origin).read_bytes().replace(b"\r\n", b"\n")
-    return hashlib.sha256(source).hexdigest()

@@ -13,8 +13,6 @@ from vvbuild.manifest.tools import Tool
 from vvbuild.model.artifact import Artifact
 from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
 
-_UNPACK_CODE = ("vvbuild.bundle.steps.artifacts", "vvbuild.fetch.unpack")
-
 
 def short_name(artifact: Artifact) -> str:
     """What people call an artifact: its project, else its file."""
@@ -65,7 +63,7 @@ def add_unpack(
         run,
         inputs=(fetched,),
         parameters={"executables": list(executables)},
-        code=_UNPACK_CODE,
+        code=("vvbuild.fetch.unpack",),
         why=f"{artifact.component} {artifact.version}",
     )
 

@@ -1,24 +1,19 @@
-"""Steps that put a bundle together and judge it."""
+"""The step that puts a bundle together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from vvbuild.bundle.assemble import finished_manifest, gather_licences, place
 from vvbuild.bundle.describe import FILE_NAME, describe_bundle
 from vvbuild.bundle.inputs import BundleInputs
 from vvbuild.bundle.steps.artifacts import tool_path
 from vvbuild.bundle.transform import Transform, replace_file, set_soname
-from vvbuild.errors import FindingsError
 from vvbuild.manifest.recipe import placements
 from vvbuild.manifest.targets import program_name
 from vvbuild.model.digest import Digest
-from vvbuild.model.finding import worst
 from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
-from vvbuild.verify.report import finding_as_json
-from vvbuild.verify.run import verify_directory
 
 _MANIFEST = "engine_manifest.json"
 
@@ -95,40 +90,8 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
             "release": [inputs.release.name, inputs.release.pins_digest.hex, str(inputs.target)],
             "tools": {name: tool.artifact.sha256.hex for name, tool in inputs.tools.items()},
         },
-        code=(
-            "vvbuild",
-            "vvbuild.bundle.assemble",
-            "vvbuild.bundle.describe",
-            "vvbuild.bundle.transform",
-            "vvbuild.bundle.steps.assembling",
-        ),
+        code=("vvbuild", "vvbuild.bundle.steps.assembling"),
         why=f"by the recipe {inputs.recipe.name!r}",
-    )
-
-
-def add_verify(builder: PlanBuilder, inputs: BundleInputs, bundle: str) -> str:
-    """Judge the bundle's bytes; an error stops the build."""
-
-    def run(context: StepContext) -> Facts:
-        directory = context.tree(bundle) / "bundle"
-        findings = verify_directory(directory, target=inputs.target, cancel=context.cancel)
-        rows = [finding_as_json(finding) for finding in findings]
-        if worst(findings) == "error":
-            summary = "\n".join(f"{each.rule}: {each.message}" for each in findings)
-            raise FindingsError(
-                "The bundle has faults and was not packed.",
-                context={"bundle": directory, "findings": summary},
-                hint=f"Look at it there: `vvbuild verify {directory}`.",
-            )
-        return {"findings": rows}
-
-    return builder.add(
-        "verify",
-        run,
-        inputs=(bundle,),
-        parameters={"target": str(inputs.target)},
-        code=("vvbuild.verify.facts", "vvbuild.rules.bundle", "vvbuild.rules.registry"),
-        why="rules over the bundle's bytes",
     )
 
 

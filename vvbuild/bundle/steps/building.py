@@ -110,12 +110,7 @@ def add_bootloader(builder: PlanBuilder, inputs: BundleInputs, sdist: str, compi
             "waf_arch": row.waf_arch,
             "epoch": inputs.release.epoch,
         },
-        code=(
-            "vvbuild.bundle.bootloader",
-            "vvbuild.bundle.bootloader_source",
-            "vvbuild.bundle.bootloader_tools",
-            "vvbuild.bundle.waf_cc",
-        ),
+        code=("vvbuild.bundle.bootloader",),
         why=f"PyInstaller's for {inputs.target.platform}, plus {len(inputs.extra_sources)} C files",
     )
 

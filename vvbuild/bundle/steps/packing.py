@@ -11,8 +11,6 @@ from vvbuild.model.release import ArchiveKind
 from vvbuild.model.size import ByteSize
 from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
 
-_CODE = ("names", "read", "seven_zip", "volumes", "write", "zip")
-
 
 def add_archive(
     builder: PlanBuilder,
@@ -55,6 +53,6 @@ def add_archive(
             "volume_size": volume_size,
             "epoch": inputs.release.epoch,
         },
-        code=tuple(f"vvbuild.bundle.archive.{module}" for module in _CODE),
+        code=("vvbuild.bundle.archive.write",),
         why=f"{inputs.stem}.{kind}",
     )
