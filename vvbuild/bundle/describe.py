@@ -5,6 +5,7 @@ It holds no time, path, user or host name, so that equal inputs give equal bytes
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from vvbuild.bundle.transform import Transform
 from vvbuild.fetch.store import walk
 from vvbuild.model.artifact import Artifact
 from vvbuild.model.digest import Digest
+from vvbuild.model.release import Component
+from vvbuild.model.target import Target
 from vvbuild.runtime.files import hash_file
 
 FILE_NAME = "vvbuild.json"
@@ -41,7 +44,7 @@ def describe_bundle(
         "target": str(inputs.target),
         "source_date_epoch": inputs.release.epoch,
         "engine": {"version": row.engine.version, "sources_sha256": engine.hex},
-        "components": {name: item.version for name, item in sorted(row.components.items())},
+        "components": _components(inputs),
         "artifacts": _artifacts(inputs.lock.for_target(inputs.target)),
         "tools": _artifacts(tool.artifact for tool in inputs.tools.values()),
         "python": {"version": inputs.python.version, "sha256": inputs.python_identity.hex},
@@ -69,6 +72,21 @@ def describe_files(bundle: Path) -> dict[str, dict[str, object]]:
             size = path.stat().st_size
             files[relative] = {"kind": kind, "size": size, "sha256": hash_file(path).hex}
     return files
+
+
+def _components(inputs: BundleInputs) -> dict[str, str]:
+    """The versions of what is in this bundle: what was fetched for it, and what that provides."""
+    rows = inputs.release.row.components
+    fetched = {artifact.component for artifact in inputs.lock.for_target(inputs.target)}
+    return {
+        name: row.version
+        for name, row in sorted(rows.items())
+        if {name, row.provided_by} & fetched and _concerns(row, inputs.target)
+    }
+
+
+def _concerns(row: Component, target: Target) -> bool:
+    return any(fnmatch.fnmatchcase(str(target), pattern) for pattern in row.targets)
 
 
 def _artifacts(artifacts: Iterable[Artifact]) -> list[dict[str, object]]:

@@ -14,7 +14,7 @@ from vvbuild.host.needs import require_needs
 from vvbuild.host.python import PythonFacts, find_python, python_identity
 from vvbuild.manifest.lock import load_release_lock
 from vvbuild.manifest.recipe import load_recipe
-from vvbuild.manifest.release import LoadedRelease, find_release
+from vvbuild.manifest.release import LoadedRelease, expand, find_release
 from vvbuild.manifest.targets import find_target, host_platform
 from vvbuild.manifest.tools import Tool, find_tool
 from vvbuild.model.digest import Digest
@@ -63,7 +63,7 @@ class BundleInputs:
         return self._fill(self.release.row.archives.top)
 
     def _fill(self, text: str) -> str:
-        return text.format(target=self.target, version=self.release.row.engine.version)
+        return expand(text, target=str(self.target), version=self.release.row.engine.version)
 
 
 def gather_inputs(
@@ -113,8 +113,13 @@ def engine_files(release: LoadedRelease) -> tuple[SourceFile, ...]:
         if source.is_file():
             files[place] = SourceFile(place, source, hash_file(source))
             continue
-        for path, relative, _ in walk(source):
-            if _NOT_ENGINE & set(Path(relative).parts):
+        if not source.is_dir():
+            raise ManifestError(
+                f"The release {release.name!r} takes {member!r} from vvbuild, which is not there.",
+                context={"file": release.path, "key": "engine.files"},
+            )
+        for path, relative, kind in walk(source):
+            if kind == "directory" or _NOT_ENGINE & set(Path(relative).parts):
                 continue
             where = relative if place == "." else f"{place}/{relative}"
             files[where] = SourceFile(where, path, hash_file(path))

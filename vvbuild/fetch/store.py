@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from vvbuild.errors import StoreCorruptError, UsageError
+from vvbuild.errors import IntegrityError, StoreCorruptError, UsageError
 from vvbuild.model.digest import Digest
 from vvbuild.model.tree import Entry, EntryKind, Tree
 from vvbuild.runtime.cancel import Cancel
@@ -66,7 +66,8 @@ class Store:
         """Make the directories, and sweep what processes that died have left."""
         tag = self.root / "CACHEDIR.TAG"
         if not tag.is_file():
-            if self.root.is_dir() and any(self.root.iterdir()):
+            # The tag is looked for again: another process may be making the same store right now.
+            if _holds_foreign_files(self.root) and not tag.is_file():
                 raise UsageError(
                     f"{self.root} holds files, and it is not a store of vvbuild.",
                     hint="Set VVBUILD_CACHE_DIR to an empty or a new directory.",
@@ -134,22 +135,31 @@ class Store:
     # Trees
 
     def add_tree(self, directory: Path, cancel: Cancel) -> Tree:
-        """Move a directory's files into the store and remember the tree."""
-        entries = []
-        for path, relative, kind in walk(directory):
-            cancel.check()
-            if kind == "directory":
-                entries.append(Entry(relative, kind))
-            elif kind == "link":
-                entries.append(Entry(relative, kind, link=path.readlink().as_posix()))
-            else:
-                digest, size = hash_file(path), path.stat().st_size
-                self.add_file(path, digest, kind)
-                entries.append(Entry(relative, kind, digest, size))
-        tree = Tree.of(entries)
+        """Move a directory's files into the store and remember the tree.
+
+        Raises :class:`IntegrityError` for what a tree cannot hold: devices, sockets, and names
+        that are not Unicode.
+        """
+        try:
+            tree = Tree.of(self._add_entry(*found, cancel) for found in walk(directory))
+        except ValueError as error:
+            raise IntegrityError(f"A tree cannot hold this: {error}.") from error
         data = msgspec.json.encode([entry.as_json() for entry in tree.entries])
         write_atomically(self._sharded("trees", tree.digest), data)
         return tree
+
+    def _add_entry(self, path: Path, relative: str, kind: EntryKind, cancel: Cancel) -> Entry:
+        cancel.check()
+        relative.encode()
+        if kind == "directory":
+            return Entry(relative, kind)
+        if kind == "link":
+            target = path.readlink().as_posix()
+            target.encode()
+            return Entry(relative, kind, link=target)
+        digest, size = hash_file(path, cancel), path.stat().st_size
+        self.add_file(path, digest, kind)
+        return Entry(relative, kind, digest, size)
 
     def load_tree(self, digest: Digest) -> Tree | None:
         """A tree all of whose files are in the store, or ``None``."""
@@ -173,23 +183,20 @@ class Store:
     def checkout(self, tree: Tree) -> Path:
         """The tree as a shared directory. Nobody may write into it."""
         final = self.base / "checkouts" / tree.digest.hex
-        if final.is_dir():
-            if _intact(tree, final):
-                return final
-            remove_tree(final)
-        with self.scratch() as work:
-            fresh = work / "tree"
-            self.export(tree, fresh)
-            try:
-                fresh.rename(final)
-            except OSError:
-                if not final.is_dir():
-                    raise
+        if _intact(tree, final):
+            return final
+        # One at a time: who finds a broken one must not remove what another has just mended.
+        with self._lock(f"checkout-{tree.digest.hex}"):
+            if not _intact(tree, final):
+                remove_tree(final)
+                with self.scratch() as work:
+                    self.export(tree, work / "tree")
+                    (work / "tree").rename(final)
         return final
 
     def export(self, tree: Tree, directory: Path, *, link: bool = True) -> None:
-        """Lay a tree out in a new directory: hard links for readers, copies for others."""
-        directory.mkdir(parents=True)
+        """Lay a tree out in a new or empty directory: hard links for readers, copies for others."""
+        directory.mkdir(parents=True, exist_ok=True)
         made = {directory}
         for entry in tree.entries:
             path = directory / entry.path
@@ -336,15 +343,32 @@ def _clone(source: Path, destination: Path) -> bool:
 
 def _intact(tree: Tree, directory: Path) -> bool:
     """Whether a checkout still has every file of its tree, untouched by size and time."""
-    for entry in tree.entries:
-        try:
-            facts = (directory / entry.path).lstat()
-        except OSError:
-            return False
-        is_file = entry.digest is not None
-        if is_file and (facts.st_size, facts.st_mtime) != (entry.size, FIXED_TIME):
-            return False
-    return True
+    if not directory.is_dir():
+        return False
+    try:
+        return all(_is_intact(entry, directory / entry.path) for entry in tree.entries)
+    except OSError:
+        return False
+
+
+def _is_intact(entry: Entry, path: Path) -> bool:
+    facts = path.lstat()
+    if entry.kind == "directory":
+        return stat.S_ISDIR(facts.st_mode)
+    if entry.link is not None:
+        return stat.S_ISLNK(facts.st_mode) and path.readlink().as_posix() == entry.link
+    is_file = stat.S_ISREG(facts.st_mode)
+    return is_file and (facts.st_size, facts.st_mtime) == (entry.size, FIXED_TIME)
+
+
+def _holds_foreign_files(root: Path) -> bool:
+    """Whether anything lies there but the beginnings of our own tag."""
+    try:
+        return any(not path.name.startswith(".CACHEDIR.TAG.") for path in root.iterdir())
+    except FileNotFoundError:
+        return False
+    except NotADirectoryError:
+        return True
 
 
 def _hard_link(source: Path, destination: Path) -> bool:

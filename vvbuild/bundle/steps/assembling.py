@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from vvbuild.bundle.assemble import finished_manifest, gather_licences, place
 from vvbuild.bundle.describe import FILE_NAME, describe_bundle

@@ -24,6 +24,7 @@ def add_archive(
     row = inputs.release.row.archives
     level = row.zip_level if kind == "vvpp" else row.seven_zip_level
     volume_size = ByteSize.parse(row.volume_size)
+    needed = (tools["7zip"],) if kind == "7z" else ()
 
     def run(context: StepContext) -> Facts:
         files = write_archives(
@@ -35,7 +36,7 @@ def add_archive(
             level=level,
             volume_size=volume_size,
             epoch=inputs.release.epoch,
-            seven_zip=tool_path(context, tools["7zip"], inputs.tools["7zip"]),
+            seven_zip=tool_path(context, *needed, inputs.tools["7zip"]) if needed else None,
             work=context.work,
             emit=context.emit,
             cancel=context.cancel,
@@ -45,7 +46,7 @@ def add_archive(
     return builder.add(
         f"archive {kind}",
         run,
-        inputs=(bundle, verified, tools["7zip"]) if kind == "7z" else (bundle, verified),
+        inputs=(bundle, verified, *needed),
         parameters={
             "stem": inputs.stem,
             "top": inputs.top,
