@@ -77,6 +77,13 @@ def schema(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Write docs/reference/ from the code."""
+    install(session)
+    session.run("python", "-m", "vvbuild.cli.reference", "docs/reference")
+
+
+@nox.session
 def lock_dev(session: nox.Session) -> None:
     """Write the developers' requirements with hashes, for every Python and system."""
     session.install("uv")

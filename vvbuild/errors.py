@@ -129,6 +129,12 @@ class HostileArchiveError(IntegrityError):
     code = "hostile-archive"
 
 
+class BinaryMalformedError(IntegrityError):
+    """A program or library whose headers contradict themselves, point nowhere, or are cut off."""
+
+    code = "binary-malformed"
+
+
 class StoreCorruptError(IntegrityError):
     """An entry of the store that is not what its name says."""
 
@@ -183,12 +189,6 @@ class EngineError(ExternalError):
     """The engine did not start, answer, cancel or stop as it must."""
 
     code = "engine-failed"
-
-
-class OnnxRuntimeError(ExternalError):
-    """ONNX Runtime refused a model, a session or an inference."""
-
-    code = "onnxruntime"
 
 
 class FindingsError(VvbuildError):

@@ -54,7 +54,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """The sample bundle for Linux x64, from the package indexes; workers of one run share it."""
     if sys.platform != "linux":
         pytest.skip("freezes for Linux")
-    shared = tmp_path_factory.getbasetemp().parent / "vvbuild-e2e"
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "vvbuild-e2e"
     shared.mkdir(exist_ok=True)
     report = shared / "report.json"
     with FileLock(shared / "lock"):

@@ -100,6 +100,9 @@ def gather_licences(site_packages: Path, stdlib: Path, bundle: Path) -> int:
             name = relative.rsplit("/", 1)[-1].lower()
             if kind == "file" and name.startswith(("licen", "copying", "notice", "authors")):
                 where = f"licenses/python/{package}/{relative.removeprefix('licenses/')}"
+                if (bundle / where).exists():
+                    # Some packages have the same file at both places.
+                    where = f"licenses/python/{package}/{relative}"
                 _put(path, bundle / where, where)
                 count += 1
     return count

@@ -13,7 +13,7 @@ from vvbuild.host.freezing import require_freezable
 from vvbuild.host.needs import require_needs
 from vvbuild.host.python import PythonFacts, find_python, python_identity
 from vvbuild.manifest.lock import load_release_lock
-from vvbuild.manifest.recipe import load_recipe
+from vvbuild.manifest.recipe import load_recipe, placements
 from vvbuild.manifest.release import LoadedRelease, expand, find_release
 from vvbuild.manifest.targets import find_target, host_platform
 from vvbuild.manifest.tools import Tool, find_tool
@@ -90,6 +90,7 @@ def gather_inputs(
     facts = find_python(loaded.row.python.requires, python)
     require_needs(facts)
     host = host_platform()
+    recipe = load_recipe(loaded.row.engine.recipe)
     return BundleInputs(
         release=loaded,
         lock=load_release_lock(loaded),
@@ -99,10 +100,22 @@ def gather_inputs(
         python_identity=python_identity(facts, store.base / "pythons"),
         engine=engine_files(loaded),
         extra_sources=_extra_sources(),
-        tools={name: find_tool(name, version, host) for name, version in loaded.row.tools.items()},
-        recipe=load_recipe(loaded.row.engine.recipe),
+        tools=_tools(loaded, recipe, wanted, host),
+        recipe=recipe,
         kinds=kinds or loaded.row.archives.kinds,
     )
+
+
+def _tools(
+    release: LoadedRelease, recipe: Recipe, target: Target, host: Platform
+) -> dict[str, Tool]:
+    """The pinned tools that this target's steps run; patchelf is not made for every host."""
+    renames = any(row.soname is not None for row in placements(recipe, target))
+    return {
+        name: find_tool(name, version, host)
+        for name, version in release.row.tools.items()
+        if renames or name != "patchelf"
+    }
 
 
 def engine_files(release: LoadedRelease) -> tuple[SourceFile, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from vvbuild.errors import UsageError
-from vvbuild.manifest.decode import nearest
+from vvbuild.manifest.decode import no_such
 from vvbuild.model.release import ArchiveKind
 
 
@@ -18,7 +18,7 @@ def parse_kinds(text: str | None) -> tuple[ArchiveKind, ...] | None:
     for word in filter(None, (part.strip() for part in text.split(","))):
         kind = next((each for each in known if each == word), None)
         if kind is None:
-            raise UsageError(f"There is no archive format{nearest(word, known)}.")
+            raise UsageError(no_such("archive format", word, known))
         if kind not in kinds:
             kinds.append(kind)
     if not kinds:

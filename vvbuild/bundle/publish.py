@@ -37,28 +37,43 @@ def claim_directory(out: Path) -> None:
     """
     if out.exists() and not out.is_dir():
         raise OutputNotOursError(f"{out} is a file.", hint="Name another directory with --out.")
-    if out.is_dir() and not (out / _MARK).is_file() and any(out.iterdir()):
+    # The mark is looked for again: another process may be claiming the directory right now.
+    if not _is_ours(out) and _holds_foreign_files(out) and not _is_ours(out):
         raise OutputNotOursError(
             f"{out} holds files that vvbuild did not write; nothing was changed.",
             hint="Name an empty or a new directory with --out.",
         )
     out.mkdir(parents=True, exist_ok=True)
+    # Written each time: whether we may write here at all is better known before the work.
     write_atomically(out / _MARK, _MARK_TEXT)
+
+
+def _is_ours(out: Path) -> bool:
+    return (out / _MARK).is_file()
+
+
+def _holds_foreign_files(out: Path) -> bool:
+    """Whether anything lies there but the beginnings of our own mark."""
+    return out.is_dir() and any(not each.name.startswith(f".{_MARK}.") for each in out.iterdir())
 
 
 def publish(made: Iterable[Made], store: Store, out: Path, cancel: Cancel) -> list[Published]:
     """Copy the files of steps to ``out`` and write ``SHA256SUMS`` for all that lies there.
 
     A file that is there already with the right bytes stays. What is written is a copy: nobody's
-    later edit reaches back into the store.
+    later edit reaches back into the store. Runs that write to one directory take turns, so that
+    each one's sums are kept.
     """
-    files = [
-        _publish_file(entry, store, out, cancel)
-        for each in made
-        for entry in each.tree.entries
-        if entry.digest is not None
-    ]
-    _write_sums(out, files)
+    with store.exclusive(Digest.of_bytes(os.fsencode(out.resolve())), cancel):
+        for dead in out.glob(".*.part"):
+            dead.unlink(missing_ok=True)
+        files = [
+            _publish_file(entry, store, out, cancel)
+            for each in made
+            for entry in each.tree.entries
+            if entry.digest is not None
+        ]
+        _write_sums(out, files)
     return files
 
 
@@ -69,7 +84,7 @@ def _publish_file(entry: Entry, store: Store, out: Path, cancel: Cancel) -> Publ
     published = Published(final, entry.size, entry.digest)
     if _is_regular(final, entry.size) and hash_file(final, cancel) == entry.digest:
         return published
-    fresh = out / f".{entry.path}.{os.getpid()}.part"
+    fresh = out / f".{entry.path}.part"
     try:
         copy_file(store.file_path(entry.digest, entry.kind), fresh)
         if hash_file(fresh, cancel) != entry.digest:
@@ -93,12 +108,14 @@ def _write_sums(out: Path, files: list[Published]) -> None:
     text = "".join(
         f"{digest}  {name}\n" for name, digest in sorted(lines.items()) if (out / name).is_file()
     )
-    write_atomically(out / SUMS, text.encode())
+    path = out / SUMS
+    if not _is_regular(path, len(text.encode())) or path.read_bytes() != text.encode():
+        write_atomically(path, text.encode())
 
 
 def _read_sums(out: Path) -> Iterable[tuple[str, str]]:
     try:
-        text = (out / SUMS).read_text(encoding="utf-8")
+        text = (out / SUMS).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return
     for line in text.splitlines():

@@ -80,9 +80,9 @@ def make_bundle(
     Raises typed errors; whatever was finished stays in the store and the next run carries on.
     """
     started = time.monotonic()
-    claim_directory(out)
     store.prepare()
     inputs = _gather(options, store)
+    claim_directory(out)
     with Session(offline=options.offline, cancel=cancel) as session:
         plan = plan_bundle(inputs, session)
         result = Runner(store, emit=emit, cancel=cancel, jobs=options.jobs).run(plan)

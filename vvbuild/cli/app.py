@@ -94,8 +94,6 @@ def guarded(ui: Ui, work: Callable[[], View]) -> int:
         return ui.show_error(error)
     except KeyboardInterrupt:
         return ui.show_error(CancelledError("Interrupted.", hint=_CARRY_ON))
-    except BrokenPipeError:
-        raise
     except OSError as error:
         return ui.show_error(from_os_error(error, f"finish `vvbuild {ui.command}`"))
     except Exception as error:  # noqa: BLE001 - the last frame: nothing may pass as a traceback

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -16,12 +16,13 @@ from vvbuild.cli import (  # noqa: F401 - each registers its commands
     lock,
     plan,
     releases,
+    smoke,
     targets,
     verify,
 )
 from vvbuild.cli.app import app
-from vvbuild.cli.ui import Ui
-from vvbuild.errors import UsageError
+from vvbuild.cli.ui import Ui, silence
+from vvbuild.errors import CancelledError, UsageError
 
 
 def _print_version(wanted: bool) -> None:
@@ -44,28 +45,46 @@ def root(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status and lets no traceback through."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    _write_anything()
     try:
         status = app(words, prog_name="vvbuild", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
     except BrokenPipeError:
-        # The reader of our output has gone (`vvbuild releases | head`): nothing to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our help has gone: nothing to tell.
+        silence(sys.stdout)
         return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return _ui(words).show_error(CancelledError("Interrupted."))
     except Exception as error:
         message = getattr(error, "format_message", None)
         if message is None:
             raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            # The help of a group, called without a command.
+            sys.stderr.write(f"{message()}\n")
+            return int(UsageError.exit_status)
         return _show_usage_error(words, str(message()))
 
 
+def _write_anything() -> None:
+    """Let no name fail to be shown where the terminal's encoding lacks a character."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _ui(words: Sequence[str]) -> Ui:
+    """How to show what happens outside of any command."""
+    name = next((word for word in words if not word.startswith("-")), "")
+    spelled = " ".join(words).replace("=", " ")
+    wants_json = "--json" in words or "--format json" in spelled
+    return Ui(name, how="json" if wants_json else "auto")
+
+
 def _show_usage_error(words: Sequence[str], message: str) -> int:
-    """Typer's own complaints, in our form. Without words it has shown the help instead."""
-    if not words:
-        return int(UsageError.exit_status)
-    names = [word for word in words if not word.startswith("-")]
-    name = names[0] if names else ""
-    ui = Ui(name, how="json" if "--json" in words else "auto")
+    """Typer's own complaints, in our form."""
+    ui = _ui(words)
+    name = ui.command
     hint = f"`vvbuild {name} --help` shows what it takes." if name in _names() else _ALL
     return ui.show_error(UsageError(message, hint=hint))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from vvbuild.errors import VvbuildError
 from vvbuild.report.document import Block, View
@@ -89,8 +89,7 @@ class Ui:
         else:
             from vvbuild.report.plain import render
 
-            stream.write(render(blocks, _width(stream.isatty())))
-            stream.flush()
+            _write(stream, render(blocks, _width(stream.isatty())))
 
     def _console(self, *, stderr: bool) -> Console:
         from rich.console import Console
@@ -99,8 +98,23 @@ class Ui:
 
     @staticmethod
     def _write_json(document: dict[str, object]) -> None:
-        sys.stdout.write(json.dumps(document, ensure_ascii=True, default=str) + "\n")
-        sys.stdout.flush()
+        _write(sys.stdout, json.dumps(document, ensure_ascii=True, default=str) + "\n")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write what a reader may not wait for (`… | head`); the exit status says the truth anyway."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        silence(stream)
+
+
+def silence(stream: TextIO) -> None:
+    """Send a stream whose reader has gone to nowhere, so that closing it does not fail again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def _width(terminal: bool) -> int:

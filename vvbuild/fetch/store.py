@@ -169,7 +169,7 @@ class Store:
             tree = Tree.of(Entry.from_json(row) for row in rows)
         except FileNotFoundError:
             return None
-        except (msgspec.DecodeError, ValueError):
+        except (msgspec.DecodeError, ValueError, RecursionError):
             path.unlink(missing_ok=True)
             return None
         if tree.digest != digest:
@@ -222,7 +222,7 @@ class Store:
             return msgspec.json.decode(path.read_bytes(), type=dict[str, object])
         except FileNotFoundError:
             return None
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             path.unlink(missing_ok=True)
             return None
 

@@ -73,20 +73,20 @@ def query_python(executable: Path) -> PythonFacts:
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         facts = json.loads(done.stdout)
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        return PythonFacts(
+            executable=Path(facts["executable"]),
+            version=facts["version"],
+            build=facts["build"],
+            stdlib=Path(facts["stdlib"]),
+            dynload=Path(facts["platstdlib"]),
+            shared_library=_shared_library(facts["libraries"], facts["libdirs"]),
+        )
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         raise PythonMissingError(
             f"{executable} is not a Python that answers.",
             context={"reason": error},
             hint="Name another one with --python.",
         ) from error
-    return PythonFacts(
-        executable=Path(facts["executable"]),
-        version=facts["version"],
-        build=facts["build"],
-        stdlib=Path(facts["stdlib"]),
-        dynload=Path(facts["platstdlib"]),
-        shared_library=_shared_library(facts["libraries"], facts["libdirs"]),
-    )
 
 
 def find_python(requires: str, chosen: Path | None = None) -> PythonFacts:

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from vvbuild.errors import SizeMismatchError
+from vvbuild.errors import DigestMismatchError, SizeMismatchError
 from vvbuild.fetch.attempts import AttemptError, AttemptLog
+from vvbuild.fetch.failures import refuse_status
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.sources import Location, locate
 from vvbuild.manifest.lock import lock_path
@@ -68,8 +69,15 @@ def _lock(
         emit(Progress(f"lock {name}", done, len(pinned), "artifacts"))
         return row
 
-    with ThreadPoolExecutor(4, thread_name_prefix="lock") as pool:
+    pool = ThreadPoolExecutor(4, thread_name_prefix="lock")
+    try:
         rows = tuple(pool.map(work, pinned))
+    except BaseException:
+        # Nobody waits for the others' downloads after Ctrl-C or a failure.
+        cancel.set()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
     path = lock_path(name)
     before = _rows_before(path)
     write_atomically(path, render_lock(LockFile(
@@ -115,20 +123,33 @@ def _read(
     item: PinnedArtifact, location: Location, session: Session, emit: Emit, cancel: Cancel
 ) -> tuple[Digest, ByteSize]:
     """Download a file only to learn its digest and size; nothing is kept."""
-    limit = item.max_size or _DEFAULT_LIMIT
-    digest, size = hashlib.sha256(), 0
-    log = AttemptLog(str(item.references[0]))
-    try:
+    limit, source = item.max_size or _DEFAULT_LIMIT, str(item.references[0])
+
+    def read() -> tuple[Digest, ByteSize]:
+        digest, size, pace = hashlib.sha256(), 0, session.pace()
         with session.open(location.url, cancel=cancel) as response:
+            refuse_status(response)
             for chunk in response.iter_raw(_CHUNK):
+                pace.tick(len(chunk))
                 digest.update(chunk)
                 size += len(chunk)
                 if size > limit:
                     raise SizeMismatchError(f"{item.name} is larger than {limit}.")
                 emit(Progress(item.name, size, None))
+        return Digest(digest.hexdigest()), ByteSize(size)
+
+    log = AttemptLog(source)
+    try:
+        found = session.patience.persist(read, source=source, log=log, cancel=cancel, emit=emit)
     except AttemptError:
         raise log.error() from None
-    return Digest(digest.hexdigest()), ByteSize(size)
+    if location.sha256_hint not in (None, found[0]):
+        raise DigestMismatchError(
+            f"{item.name} is not what its index says.",
+            context={"index says": location.sha256_hint, "file has": found[0]},
+            hint="Do not lock it. Find out who changed the file.",
+        )
+    return found
 
 
 def _rows_before(path: Path) -> dict[str, str]:

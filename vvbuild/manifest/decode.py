@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
+import stat
 import sys
 import types
 from collections.abc import Iterator
@@ -27,6 +30,15 @@ ErrorKind = type[VvbuildError]
 # A manifest is written by people; one of many megabytes is a mistake or an attack.
 _MAX_BYTES = 4 << 20
 _SHOWN = 12
+_WORD = 80
+# msgspec's names for types, and what people who write TOML call them.
+_TYPE = re.compile(r"`(\w+)(?: \| null)?`")
+_WORDS = {
+    "object": "a table", "array": "an array", "str": "a string", "bool": "a boolean",
+    "int": "a whole number", "float": "a number", "datetime": "a date with a time",
+    "date": "a date", "time": "a time of day",
+}  # fmt: skip
+_BARE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Document:
@@ -57,28 +69,52 @@ def dotted(path: KeyPath) -> str:
     """``("artifacts", 2, "name")`` as people write it: ``artifacts[2].name: ``."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif _BARE.fullmatch(part):
+            text += f".{part}"
+        else:
+            text += f".{json.dumps(part[:_WORD], ensure_ascii=False)}"
     return f"{text.lstrip('.')}: " if text else ""
 
 
 def read_document(path: Path, kind: ErrorKind = ManifestError) -> Document:
     """Parse a ``.toml`` or ``.json`` file; ``kind`` tells line and column if it is neither."""
     try:
-        size = path.stat().st_size
-        if size > _MAX_BYTES:
-            raise kind(f"{path}: {size} bytes; a manifest is at most {_MAX_BYTES}.")
+        facts = path.stat()
+        if not stat.S_ISREG(facts.st_mode):
+            raise kind(f"{path}: expected a file.")
+        if facts.st_size > _MAX_BYTES:
+            raise kind(f"{path}: {facts.st_size} bytes; a manifest is at most {_MAX_BYTES}.")
         text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError as error:
+        raise kind(f"{path}: there is no such file.") from error
     except UnicodeDecodeError as error:
-        raise kind(f"{path}: not UTF-8 at byte {error.start}.") from error
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise kind(
+            f"{path}:{line}: expected UTF-8, got byte {error.object[error.start]:#04x}."
+        ) from error
     except OSError as error:
         raise from_os_error(error, f"read {path}") from error
     try:
         data = tomllib.loads(text) if path.suffix == ".toml" else msgspec.json.decode(text)
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError, RecursionError) as error:
-        raise kind(f"{path}: {error}") from error
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
+        # ValueError: TOMLDecodeError is one, and a number of thousands of digits another.
+        raise kind(_located(path, text, str(error))) from error
     if not isinstance(data, dict):
         raise kind(f"{path}: expected a table, got {_kind(data)}.")
     return Document(path, text, data)
+
+
+def _located(path: Path, text: str, complaint: str) -> str:
+    """A parser's complaint, with its place in front, where editors look for it."""
+    if found := re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", complaint, re.DOTALL):
+        return f"{path}:{found[2]}:{found[3]}: {found[1]}"
+    data = text.encode()
+    if found := re.search(r"\(byte (\d+)\)", complaint):
+        data = data[: int(found[1])]
+    line = data.count(b"\n") + 1
+    return f"{path}:{line}: {complaint}"
 
 
 def decode(document: Document, row: type[RowT], kind: ErrorKind = ManifestError) -> RowT:
@@ -97,8 +133,8 @@ def find_problems(value: object, expected: Any, path: KeyPath) -> Iterator[Probl
     plain = _strip(expected)
     if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
         yield from _struct_problems(value, plain, path)
-    elif get_origin(plain) is list and isinstance(value, list):
-        (item,) = get_args(plain)
+    elif get_origin(plain) in (list, tuple) and isinstance(value, list):
+        item = get_args(plain)[0]
         for index, member in enumerate(value):
             yield from find_problems(member, item, (*path, index))
         if not value:
@@ -139,19 +175,30 @@ def _leaf_problems(value: object, expected: Any, path: KeyPath) -> Iterator[Prob
         msgspec.convert(value, expected)
     except msgspec.ValidationError as error:
         choices = get_args(_strip(expected))
-        message = str(error).partition(" - at ")[0]
+        message = _TYPE.sub(_in_words, str(error).partition(" - at ")[0])
         if isinstance(value, str) and choices and all(isinstance(item, str) for item in choices):
             message = f"unknown value{nearest(value, choices)}"
         yield path, message[0].lower() + message[1:]
 
 
+def _in_words(match: re.Match[str]) -> str:
+    return _WORDS.get(match[1], match[0])
+
+
 def nearest(word: str, choices: Any) -> str:
     """The end of a sentence that names what was probably meant, and what is possible."""
     names = [str(choice) for choice in choices]
+    word = word if len(word) <= _WORD else f"{word[:_WORD]}…"
     close = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
     if close:
         return f" {word!r}; did you mean {' or '.join(close)}?"
     return f" {word!r}; expected one of {', '.join(names)}"
+
+
+def no_such(kind: str, word: str, choices: Any) -> str:
+    """The sentence for a name that no table knows."""
+    text = f"There is no {kind}{nearest(word, choices)}"
+    return text if text.endswith("?") else f"{text}."
 
 
 def _strip(expected: Any) -> Any:
@@ -166,5 +213,6 @@ def _strip(expected: Any) -> Any:
 
 
 def _kind(value: object) -> str:
-    names = {dict: "a table", list: "an array", str: "a string", bool: "a boolean", int: "a number"}
-    return names.get(type(value), type(value).__name__)
+    names: dict[type, str] = {dict: "object", list: "array"}
+    kind = names.get(type(value), type(value).__name__)
+    return _WORDS.get(kind, kind)

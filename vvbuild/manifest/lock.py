@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from vvbuild import resources
-from vvbuild.errors import LockError, VvbuildError
-from vvbuild.manifest.decode import Document, Problem, decode, read_document
-from vvbuild.manifest.release import LoadedRelease
+from vvbuild.errors import LockError
+from vvbuild.manifest.decode import Problem, decode, read_document
+from vvbuild.manifest.release import LoadedRelease, PinnedArtifact
 from vvbuild.model.artifact import Artifact, check_file_name
 from vvbuild.model.digest import Digest
 from vvbuild.model.lock import Lock
@@ -22,33 +22,37 @@ def lock_path(name: str) -> Path:
     return resources.manifests_dir() / "locks" / f"{name}.lock.json"
 
 
-def load_lock(path: Path, *, expected: Digest, release: str, allow_local: bool = False) -> Lock:
-    """Load a lock that was made for the pins with digest ``expected``.
+def load_lock(
+    path: Path,
+    *,
+    expected: Digest,
+    release: str,
+    pinned: Sequence[PinnedArtifact],
+    hint: str | None = None,
+    allow_local: bool = False,
+) -> Lock:
+    """Load a lock that was made for the pins with digest ``expected``, the artifacts ``pinned``.
 
     Raises :class:`LockError` (status 4) for a lock that is missing, malformed, incomplete,
-    or made from another state of the manifest.
+    or made from another state of the manifest; ``hint`` says how it is written anew.
     """
-    hint = f"`vvbuild lock --release {release}` writes it anew."
-    if not path.is_file():
-        raise LockError(f"The release {release!r} has no lock.", context={"file": path}, hint=hint)
-    document = read_document(path, LockError)
-    row = decode(document, LockFile, LockError)
-    problems = list(_problems(row, allow_local=allow_local))
-    if problems:
-        raise _with_hint(document, problems, hint)
-    if row.release != release or row.manifest_sha256 != expected.hex:
-        raise LockError(
-            f"{path} was made from another state of the manifest of {release!r}.",
-            context={"lock says": row.manifest_sha256, "manifest is": expected},
-            hint=hint,
-        )
+    try:
+        row = _checked(path, expected, release, pinned, allow_local)
+    except LockError as error:
+        error.hint = hint or f"`vvbuild lock --release {release}` writes it anew."
+        raise
     artifacts = tuple(unpack_row(item, allow_local=allow_local) for item in row.artifacts)
     return Lock(release, expected, artifacts)
 
 
 def load_release_lock(loaded: LoadedRelease) -> Lock:
     """The lock of a packaged release."""
-    return load_lock(lock_path(loaded.name), expected=loaded.pins_digest, release=loaded.name)
+    return load_lock(
+        lock_path(loaded.name),
+        expected=loaded.pins_digest,
+        release=loaded.name,
+        pinned=loaded.artifacts,
+    )
 
 
 def unpack_row(row: LockedArtifact, *, allow_local: bool = False) -> Artifact:
@@ -69,6 +73,27 @@ def unpack_row(row: LockedArtifact, *, allow_local: bool = False) -> Artifact:
     )
 
 
+def _checked(
+    path: Path, expected: Digest, release: str, pinned: Sequence[PinnedArtifact], allow_local: bool
+) -> LockFile:
+    if not path.is_file():
+        raise LockError(f"The release {release!r} has no lock.", context={"file": path})
+    document = read_document(path, LockError)
+    row = decode(document, LockFile, LockError)
+    problems = list(_problems(row, allow_local=allow_local))
+    if problems:
+        raise document.error(problems, LockError)
+    if row.release != release or row.manifest_sha256 != expected.hex:
+        raise LockError(
+            f"{path} was made from another state of the manifest of {release!r}.",
+            context={"lock says": row.manifest_sha256, "manifest is": expected},
+        )
+    gaps = list(_gaps(row, pinned))
+    if gaps:
+        raise document.error(gaps, LockError)
+    return row
+
+
 def _problems(row: LockFile, *, allow_local: bool) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for index, item in enumerate(row.artifacts):
@@ -81,7 +106,22 @@ def _problems(row: LockFile, *, allow_local: bool) -> Iterator[Problem]:
         seen.setdefault(item.name, index)
 
 
-def _with_hint(document: Document, problems: list[Problem], hint: str) -> VvbuildError:
-    error = document.error(problems, LockError)
-    error.hint = hint
-    return error
+def _gaps(row: LockFile, pinned: Sequence[PinnedArtifact]) -> Iterator[Problem]:
+    """Where a lock that claims the right manifest does not hold what that pins."""
+    locked = {item.name: (index, item) for index, item in enumerate(row.artifacts)}
+    for pin in pinned:
+        index, item = locked.pop(pin.name, (0, None))
+        if item is None:
+            yield ("artifacts",), f"{pin.name!r} is pinned and not locked"
+            continue
+        wanted = {
+            "component": pin.component,
+            "version": pin.version,
+            "references": [str(reference) for reference in pin.references],
+            "targets": list(pin.targets),
+        }
+        for key, value in wanted.items():
+            if getattr(item, key) != value:
+                yield ("artifacts", index, key), f"expected {value!r}, as the manifest pins it"
+    for name, (index, _) in locked.items():
+        yield ("artifacts", index), f"{name!r} is locked and not pinned"

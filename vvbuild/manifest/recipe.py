@@ -6,7 +6,7 @@ from functools import cache
 
 from vvbuild import resources
 from vvbuild.errors import ManifestError
-from vvbuild.manifest.decode import Problem, decode, nearest, read_document
+from vvbuild.manifest.decode import Problem, decode, no_such, read_document
 from vvbuild.model.release import Placement, Recipe
 from vvbuild.model.target import Target
 
@@ -17,7 +17,7 @@ def load_recipe(name: str) -> Recipe:
     directory = resources.manifests_dir() / "recipes"
     names = sorted(path.stem for path in directory.glob("*.toml"))
     if name not in names:
-        raise ManifestError(f"There is no recipe{nearest(name, names)}.")
+        raise ManifestError(no_such("recipe", name, names))
     document = read_document(directory / f"{name}.toml")
     recipe = decode(document, Recipe)
     problems: list[Problem] = [

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from vvbuild import resources
 from vvbuild.errors import UnknownNameError
-from vvbuild.manifest.decode import Document, Problem, decode, nearest, read_document
+from vvbuild.manifest.decode import Document, Problem, decode, nearest, no_such, read_document
 from vvbuild.manifest.targets import official_targets
 from vvbuild.model.artifact import check_file_name
 from vvbuild.model.digest import Digest
@@ -20,6 +21,8 @@ from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Target
 
 GITHUB_ASSET_LIMIT = 2 << 30
+_ZIP_YEARS = (1980, 2107)
+_NEEDED_TOOLS = ("7zip", "patchelf", "uv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ def find_release(name: str) -> LoadedRelease:
     names = release_names()
     if name not in names:
         raise UnknownNameError(
-            f"There is no release{nearest(name, names)}.",
+            no_such("release", name, names),
             context={"releases": ", ".join(names)},
             hint="`vvbuild releases` lists them.",
         )
@@ -134,6 +137,17 @@ def pin_artifact(release: Release, row: ArtifactRow, *, allow_local: bool) -> Pi
     )
 
 
+def expand(text: str, *, target: str, version: str) -> str:
+    """Fill ``{target}`` and ``{version}`` into an archive's name.
+
+    Raises ``ValueError`` unless a plain file name comes out.
+    """
+    filled = text.replace("{target}", target).replace("{version}", version)
+    if "{" in filled or "}" in filled:
+        raise ValueError(f"only {{target}} and {{version}} can stand in it, got {text!r}")
+    return check_file_name(filled)
+
+
 def _meaning_problems(
     release: Release, document: Document, *, allow_local: bool
 ) -> Iterator[Problem]:
@@ -141,19 +155,19 @@ def _meaning_problems(
         yield ("name",), f"expected {document.path.stem!r}, the file's name, got {release.name!r}"
     yield from _target_problems(release)
     yield from _python_problems(release)
-    if release.engine.time.tzinfo is None:
-        yield ("engine", "time"), "expected a time with a zone, such as 2026-04-30T12:00:00Z"
+    yield from _engine_problems(release)
+    yield from _tool_problems(release)
     yield from _archive_problems(release)
     names: dict[str, int] = {}
     for index, row in enumerate(release.artifacts):
         where = ("artifacts", index)
-        try:
-            pinned = pin_artifact(release, row, allow_local=allow_local)
-        except KeyError:
+        if row.component not in release.components:
             yield (*where, "component"), f"no [components.{row.component}] pins its version"
             continue
+        try:
+            pinned = pin_artifact(release, row, allow_local=allow_local)
         except ValueError as error:
-            yield (*where, "references"), str(error)
+            yield (*where, _blamed(row)), str(error)
             continue
         yield from ((where + key, message) for key, message in _row_problems(release, row, pinned))
         if pinned.name in names:
@@ -185,13 +199,70 @@ def _python_problems(release: Release) -> Iterator[Problem]:
         )
 
 
+def _engine_problems(release: Release) -> Iterator[Problem]:
+    engine = release.engine
+    if engine.time.tzinfo is None:
+        yield ("engine", "time"), "expected a time with a zone, such as 2026-04-30T12:00:00Z"
+    elif not _ZIP_YEARS[0] <= engine.time.year < _ZIP_YEARS[1]:
+        yield ("engine", "time"), f"a zip holds the years {_ZIP_YEARS[0]} to {_ZIP_YEARS[1]}"
+    for key in ("version", "recipe", "program"):
+        if complaint := _complaint(check_file_name, getattr(engine, key)):
+            yield ("engine", key), complaint
+    for key in ("spec", "requirements"):
+        if not _stays_inside(getattr(engine, key)):
+            yield ("engine", key), f"expected a path inside, got {getattr(engine, key)!r}"
+    for place, member in engine.files.items():
+        for path in (place, member):
+            if not _stays_inside(path):
+                yield ("engine", "files", place), f"expected a path inside, got {path!r}"
+
+
+def _stays_inside(path: str) -> bool:
+    plain = not re.search(r"[\x00-\x1f\\:]", path)
+    return plain and not {"", ".."} & set(path.split("/"))
+
+
+def _tool_problems(release: Release) -> Iterator[Problem]:
+    # Only the names: whether a tool is made for this host is a question for the host.
+    from vvbuild.manifest.tools import tool_table
+
+    table = tool_table().tools
+    for name, version in release.tools.items():
+        if name not in table:
+            yield ("tools", name), f"unknown tool{nearest(name, table)}"
+        elif version not in table[name]:
+            yield ("tools", name), f"unknown version{nearest(version, table[name])}"
+    for name in (*_NEEDED_TOOLS, release.bootloader):
+        if name not in release.tools:
+            yield ("tools",), f"the key {name!r} is missing; building a bundle runs it"
+
+
+def _blamed(row: ArtifactRow) -> str:
+    """The key of a row that cannot be pinned."""
+    if row.max_size is not None and _complaint(ByteSize.parse, row.max_size):
+        return "max_size"
+    return (
+        "name" if row.name is not None and _complaint(check_file_name, row.name) else "references"
+    )
+
+
+def _complaint(check: Callable[[str], object], text: str) -> str | None:
+    try:
+        check(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def _archive_problems(release: Release) -> Iterator[Problem]:
+    def check(text: str) -> str:
+        return expand(text, target="win-x64-directml", version=release.engine.version)
+
     for key in ("stem", "top"):
-        text = getattr(release.archives, key)
-        try:
-            check_file_name(text.format(target="win-x64-cpu", version="1"))
-        except (ValueError, KeyError, IndexError) as error:
-            yield ("archives", key), f"only {{target}} and {{version}} can stand in it ({error})"
+        if complaint := _complaint(check, getattr(release.archives, key)):
+            yield ("archives", key), complaint
+    if len(set(release.archives.kinds)) < len(release.archives.kinds):
+        yield ("archives", "kinds"), "a format stands twice"
     try:
         size = ByteSize.parse(release.archives.volume_size)
         if not 0 < size < GITHUB_ASSET_LIMIT:

@@ -7,7 +7,7 @@ from functools import cache
 
 from vvbuild import resources
 from vvbuild.errors import HostToolMissingError, ManifestError
-from vvbuild.manifest.decode import decode, nearest, read_document
+from vvbuild.manifest.decode import decode, no_such, read_document
 from vvbuild.manifest.lock import load_lock, lock_path
 from vvbuild.manifest.release import PinnedArtifact
 from vvbuild.manifest.targets import program_name
@@ -66,7 +66,13 @@ def tools_digest() -> Digest:
 @cache
 def tool_lock() -> Lock:
     """The lock of all tools for all hosts."""
-    return load_lock(lock_path(LOCK_NAME), expected=tools_digest(), release=LOCK_NAME)
+    return load_lock(
+        lock_path(LOCK_NAME),
+        expected=tools_digest(),
+        release=LOCK_NAME,
+        pinned=pinned_tools(),
+        hint="`vvbuild lock --tools` writes it anew.",
+    )
 
 
 def find_tool(name: str, version: str, host: Platform) -> Tool:
@@ -91,7 +97,7 @@ def find_tool(name: str, version: str, host: Platform) -> Tool:
 def _find_row(name: str, version: str) -> ToolVersion:
     tools = tool_table().tools
     if name not in tools:
-        raise ManifestError(f"There is no tool{nearest(name, tools)}.")
+        raise ManifestError(no_such("tool", name, tools))
     if version not in tools[name]:
-        raise ManifestError(f"There is no version of {name}{nearest(version, tools[name])}.")
+        raise ManifestError(no_such(f"version of {name}", version, tools[name]))
     return tools[name][version]

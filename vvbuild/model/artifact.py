@@ -10,8 +10,12 @@ from vvbuild.model.digest import Digest
 from vvbuild.model.reference import Reference
 from vvbuild.model.size import ByteSize
 
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]')
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?")
+# Control characters, what Windows forbids, what makes text run backwards or breaks lines, and
+# halves of characters (names that are not Unicode).
+_FORBIDDEN = re.compile(
+    r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]'
+)
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³]) *(\..*)?")
 
 
 def check_file_name(name: str) -> str:

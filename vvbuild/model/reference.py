@@ -24,6 +24,8 @@ _FORMS: dict[Source, tuple[re.Pattern[str], str]] = {
         "github:owner/repo@tag/asset",
     ),
 }
+# urlsplit drops tabs and line ends without a word; clients differ over the others.
+_NOT_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -72,10 +74,13 @@ class Reference:
     @classmethod
     def _parse_url(cls, text: str, *, allow_local: bool) -> Reference:
         url = urlsplit(text)
+        if "@" in url.netloc:
+            raise ValueError("a URL in a manifest must not hold a user name or a password")
+        if _NOT_IN_URL.search(text) or ".." in url.path.split("/"):
+            raise ValueError(f"expected a URL without spaces, backslashes and '..', got {text!r}")
+        _ = url.port  # raises ValueError for what is no port
         file = url.path.rsplit("/", 1)[-1]
         local = url.scheme == "file" or (url.scheme == "http" and url.hostname in _LOOPBACK)
-        if url.username or url.password:
-            raise ValueError("a URL in a manifest must not hold a user name or a password")
         if url.scheme == "https" and url.hostname and file:
             return cls("https", "", "", file, text)
         if local and file:

@@ -71,7 +71,7 @@ class Python(Row, frozen=True, kw_only=True):
 class Component(Row, frozen=True, kw_only=True):
     """A part that the release pins."""
 
-    version: Text
+    version: Annotated[Text, Meta(description="The pin.")]
     source: Annotated[ComponentSource, Meta(description="Who delivers it.")]
     licence: Annotated[str, Meta(description="SPDX expression or LicenseRef.")] = ""
     flavour: Annotated[Flavour | None, Meta(description="Whose build of ONNX Runtime it is.")] = (
@@ -80,13 +80,16 @@ class Component(Row, frozen=True, kw_only=True):
     provided_by: Annotated[
         ComponentName | None, Meta(description="The component whose files hold it.")
     ] = None
+    targets: Annotated[
+        list[str], Meta(description="Names or globs of the targets that have it.")
+    ] = msgspec.field(default_factory=lambda: ["*"])
     note: Annotated[str, Meta(description="What a maintainer should know.")] = ""
 
 
 class ArtifactRow(Row, frozen=True, kw_only=True):
     """One file of a component. `{version}` in a reference stands for the component's version."""
 
-    component: ComponentName
+    component: Annotated[ComponentName, Meta(description="What it is a file of.")]
     targets: Annotated[
         list[str], Meta(description="Names or globs of targets, `*` for all.", min_length=1)
     ]
@@ -108,7 +111,9 @@ class Archives(Row, frozen=True, kw_only=True):
     """How bundles are packed."""
 
     stem: Annotated[str, Meta(description="File name without ending; `{target}`, `{version}`.")]
-    kinds: Annotated[tuple[ArchiveKind, ...], Meta(min_length=1)] = ("vvpp", "7z")
+    kinds: Annotated[
+        tuple[ArchiveKind, ...], Meta(min_length=1, description="Formats that are packed.")
+    ] = ("vvpp", "7z")
     top: Annotated[str, Meta(description="Top folder inside the `.7z`.")] = "{target}"
     zip_level: Annotated[int, Meta(ge=1, le=12, description="libdeflate level of `.vvpp`.")] = 8
     seven_zip_level: Annotated[int, Meta(ge=0, le=9, description="7-Zip's `-mx`.")] = 5
@@ -119,8 +124,8 @@ class Release(Row, frozen=True, kw_only=True):
     """One versioned manifest: an engine at a commit with all its pins."""
 
     schema: Literal["vvbuild.release/1"]
-    name: Name
-    summary: Text
+    name: Annotated[Name, Meta(description="The file's name without `.toml`.")]
+    summary: Annotated[Text, Meta(description="One sentence for `vvbuild releases`.")]
     targets: Annotated[list[str], Meta(min_length=1, description="Targets that it is built for.")]
     engine: Engine
     python: Python
@@ -138,17 +143,24 @@ class Release(Row, frozen=True, kw_only=True):
 class LockedArtifact(Row, frozen=True, kw_only=True):
     """An artifact with its bytes fixed."""
 
-    name: Text
-    component: Text
-    version: Text
-    references: Annotated[list[str], Meta(min_length=1)]
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    name: Annotated[Text, Meta(description="File name in the store's steps.")]
+    component: Annotated[Text, Meta(description="What it is a file of; for tools, the tool.")]
+    version: Annotated[Text, Meta(description="The component's version.")]
+    references: Annotated[
+        list[str], Meta(min_length=1, description="Ordered places to fetch it from.")
+    ]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="What its bytes must be.")]
     targets: Annotated[
         list[str], Meta(description="Targets that need it; for tools, hosts that run it.")
     ]
-    size: Annotated[int | None, Meta(ge=0)] = None
-    max_size: Annotated[int | None, Meta(ge=1)] = None
-    licence: str = ""
+    size: Annotated[
+        Annotated[int, Meta(ge=0)] | None, Meta(description="Its exact size in bytes.")
+    ] = None
+    max_size: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="The most bytes that are read, where nobody could know the size."),
+    ] = None
+    licence: Annotated[str, Meta(description="SPDX expression or LicenseRef.")] = ""
     provenance: Annotated[dict[str, str], Meta(description="Fact → where it came from.")] = {}
 
 
@@ -156,7 +168,7 @@ class LockFile(Row, frozen=True, kw_only=True):
     """The artifacts of a release for all targets, made from one state of its manifest."""
 
     schema: Literal["vvbuild.lock/1"]
-    release: Text
+    release: Annotated[Text, Meta(description="The release's name, or `tools`.")]
     manifest_sha256: Annotated[
         str, Meta(pattern="^[0-9a-f]{64}$", description="Digest of the pins it was made from.")
     ]
@@ -166,7 +178,7 @@ class LockFile(Row, frozen=True, kw_only=True):
 class ToolVersion(Row, frozen=True, kw_only=True):
     """A version of a program that vvbuild runs."""
 
-    licence: str
+    licence: Annotated[str, Meta(description="SPDX expression.")]
     member: Annotated[str, Meta(description="The program inside the package.")]
     references: Annotated[
         dict[str, str], Meta(description="Host (`linux-x64`) → reference; `{version}` as above.")
@@ -234,7 +246,7 @@ class Targets(Row, frozen=True, kw_only=True):
 class Placement(Row, frozen=True, kw_only=True):
     """Where files of a component go in a bundle."""
 
-    component: ComponentName
+    component: Annotated[ComponentName, Meta(description="Whose files are placed.")]
     members: Annotated[
         list[str],
         Meta(min_length=1, description="Paths or globs in the component; each must match."),
@@ -256,7 +268,7 @@ class Recipe(Row, frozen=True, kw_only=True):
     """``manifests/recipes/*.toml``: how the bundle of an engine era is put together."""
 
     schema: Literal["vvbuild.recipe/1"]
-    name: Name
+    name: Annotated[Name, Meta(description="The file's name without `.toml`.")]
     contents_directory: Annotated[
         str, Meta(description="PyInstaller's folder of internals; `.` for the flat layout.")
     ]
@@ -266,10 +278,10 @@ class Recipe(Row, frozen=True, kw_only=True):
 class HostNeed(Row, frozen=True, kw_only=True):
     """Something that a machine must have to freeze."""
 
-    name: Text
-    os: list[Os]
+    name: Annotated[Text, Meta(description="What `doctor` calls it.")]
+    os: Annotated[list[Os], Meta(description="Systems that need it to freeze.")]
     programs: Annotated[list[str], Meta(description="Programs that must be on PATH.")]
-    why: Text
+    why: Annotated[Text, Meta(description="What it is needed for.")]
     install: Annotated[
         dict[str, str], Meta(description="Family → line; `{python}` is such as 3.11.")
     ]
@@ -282,5 +294,7 @@ class HostTable(Row, frozen=True, kw_only=True):
     """``manifests/host.toml``."""
 
     schema: Literal["vvbuild.host/1"]
-    families: dict[str, list[str]]
+    families: Annotated[
+        dict[str, list[str]], Meta(description="Family → ids of os-release(5) that belong to it.")
+    ]
     need: list[HostNeed]

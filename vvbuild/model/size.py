@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 _UNITS = {"": 1, "B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
-_FORM = re.compile(r"(\d+(?:\.\d+)?)\s*(|B|KiB|MiB|GiB|TiB)")
+# Twenty digits hold every size that a file system can have.
+_FORM = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?)\s*(|B|KiB|MiB|GiB|TiB)")
 
 
 class ByteSize(int):
@@ -24,10 +26,10 @@ class ByteSize(int):
         if match is None:
             raise ValueError(f"expected a size such as 1900MiB or 2GiB, got {text!r}")
         number, unit = match.groups()
-        exact = float(number) * _UNITS[unit]
-        if exact != int(exact):
+        exact = Fraction(number) * _UNITS[unit]
+        if exact.denominator != 1:
             raise ValueError(f"not a whole number of bytes: {text!r}")
-        return cls(int(exact))
+        return cls(exact.numerator)
 
     def __str__(self) -> str:
         if self < 1024:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Literal
 
 from vvbuild.model.digest import Digest
@@ -41,14 +40,13 @@ class Entry:
     def from_json(cls, row: list[object]) -> Entry:
         """Read what :meth:`as_json` wrote; raises ``ValueError`` for anything else."""
         path, kind, value, size = row
-        if not (isinstance(path, str) and isinstance(value, str) and isinstance(size, int)):
+        if not (isinstance(path, str) and isinstance(value, str) and type(size) is int):
             raise ValueError("malformed tree entry")
-        pure = PurePosixPath(path)
-        if pure.is_absolute() or ".." in pure.parts or not pure.parts:
+        if {"", ".", ".."} & set(path.split("/")) or "\0" in path or size < 0:
             raise ValueError(f"not a path inside a tree: {path!r}")
         if kind == "file" or kind == "program":
             return cls(path, kind, Digest(value), size)
-        if kind == "link":
+        if kind == "link" and value:
             return cls(path, kind, link=value)
         if kind == "directory":
             return cls(path, kind)

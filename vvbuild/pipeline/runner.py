@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+import msgspec
+
 from vvbuild.errors import CancelledError, VvbuildError, from_os_error
 from vvbuild.fetch.store import Store
 from vvbuild.model.digest import Digest
@@ -41,7 +43,11 @@ def remembered(store: Store, step: Step) -> Made | None:
     digest, facts, seconds = record.get("tree"), record.get("facts"), record.get("seconds")
     if not isinstance(digest, str) or not isinstance(facts, dict):
         return None
-    tree = store.load_tree(Digest(digest))
+    try:
+        tree = store.load_tree(Digest(digest))
+    except ValueError:
+        # A damaged record; the step is done again and writes a new one.
+        return None
     if tree is None:
         return None
     return Made(tree, facts, float(seconds) if isinstance(seconds, (int, float)) else 0.0)
@@ -137,7 +143,8 @@ class Runner:
                 work.mkdir()
                 out.mkdir()
                 context = StepContext(self._store, inputs, work, out, self._emit, self._cancel)
-                facts = step.run(context)
+                # As a later run will read them back from the record.
+                facts = msgspec.json.decode(msgspec.json.encode(step.run(context)))
                 self._cancel.check()
                 tree = self._store.add_tree(out, self._cancel)
                 seconds = round(time.monotonic() - started, 3)

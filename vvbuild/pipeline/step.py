@@ -96,7 +96,9 @@ class PlanBuilder:
         why: str = "",
         download: int = 0,
     ) -> str:
-        """Add a step after its inputs; returns its name."""
+        """Add a step after its inputs; returns its name, which no other step may have."""
+        if name in self.steps:
+            raise ValueError(f"two steps are called {name!r}")
         parameters = parameters or {}
         key = Digest.of_json(
             {

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from vvbuild.report.document import Block, Line, Pairs, Table
-from vvbuild.report.sanitize import clean
+from vvbuild.report.sanitize import clean, clean_lines
 
 _GAP = "  "
 
@@ -23,10 +23,13 @@ def render(blocks: Iterable[Block], width: int = 100) -> str:
 
 def display_width(text: str) -> int:
     """Columns that a terminal needs: East Asian wide characters take two."""
-    return sum(
-        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1
-        for each in text
-    )
+    return sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def column_widths(table: Table, width: int) -> list[int]:
@@ -43,20 +46,28 @@ def column_widths(table: Table, width: int) -> list[int]:
 def fit(text: str, width: int, *, right: bool = False) -> str:
     """Pad a cell, or cut it with an ellipsis."""
     if display_width(text) > width:
-        while display_width(text) > width - 1:
-            text = text[:-1]
-        text += "…"
+        text = _cut(text, width - 1) + "…"
     padding = " " * (width - display_width(text))
     return padding + text if right else text + padding
 
 
+def _cut(text: str, width: int) -> str:
+    used = 0
+    for index, character in enumerate(text):
+        used += _width(character)
+        if used > width:
+            return text[:index]
+    return text
+
+
 def _lines(block: Block, width: int) -> Iterator[str]:
     if isinstance(block, Line):
-        yield from (clean(line) for line in block.text.split("\n"))
+        yield from clean_lines(block.text)
     elif isinstance(block, Pairs):
-        longest = max((display_width(name) for name, _ in block.rows), default=0)
-        for name, value in block.rows:
-            yield f"{fit(clean(name), longest)}{_GAP}{clean(value)}"
+        rows = [(clean(name), clean(value)) for name, value in block.rows]
+        longest = max((display_width(name) for name, _ in rows), default=0)
+        for name, value in rows:
+            yield f"{fit(name, longest)}{_GAP}{value}"
     else:
         widths = column_widths(_cleaned(block), width)
         yield _row(block.columns, widths, block)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from vvbuild.model.events import Event, Progress, StepFinished, StepStarted
@@ -71,7 +72,8 @@ class PlainLines:
         text = self._text(event)
         if text is not None:
             elapsed = time.monotonic() - self._start
-            with self._lock:
+            with self._lock, suppress(BrokenPipeError):
+                # Nobody reads any more: the work goes on, as it would without a listener.
                 self._stream.write(f"[{elapsed:6.1f}s] {clean(text)}\n")
                 self._stream.flush()
 
@@ -129,7 +131,7 @@ class Bars:
             elif isinstance(event, Progress):
                 self._move(event)
             elif event.level != "debug" or self._verbose:
-                self._console.print(clean(event.text), markup=False, highlight=False)
+                self._say(clean(event.text))
 
     def _task(self, name: str) -> TaskID:
         if name not in self._tasks:
@@ -145,9 +147,12 @@ class Bars:
     def _finish(self, event: StepFinished) -> None:
         self._drop(event.step)
         if not event.cached:
-            self._console.print(f"  ✓ {clean(event.step)}  {event.seconds:.1f} s", highlight=False)
+            self._say(f"  ✓ {clean(event.step)}  {event.seconds:.1f} s")
         elif self._verbose:
-            self._console.print(f"  · {clean(event.step)}  already done", highlight=False)
+            self._say(f"  · {clean(event.step)}  already done")
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False)
 
     def _drop(self, name: str) -> None:
         task = self._tasks.pop(name, None)

@@ -12,14 +12,16 @@ import unicodedata
 # Cc: control codes; Cf: invisible formatting such as right-to-left override; Cs: lone halves
 # of surrogate pairs (undecodable file names); Zl, Zp: separators that break lines.
 _UNSAFE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-# A log line that starts like this is an instruction to GitHub Actions.
-_COMMAND = re.compile(r"^(\s*)(::|##\[)")
+# A log line with one of these is an instruction to GitHub Actions: its runner looks for `::`
+# behind any white space at the start of a line, and for `##[` anywhere.
+_COMMAND = re.compile(r"^(\s*):(?=:)")
+_OLD_COMMAND = re.compile(r"#(?=#\[)")
 
 
 def clean(text: str) -> str:
     """One safe line: anything that could act on its reader is shown as an escape."""
     safe = "".join(_escape(character) for character in text)
-    return _COMMAND.sub(r"\1 \2", safe)
+    return _OLD_COMMAND.sub(r"\\x23", _COMMAND.sub(r"\1\\x3a", safe))
 
 
 def clean_lines(text: str) -> list[str]:

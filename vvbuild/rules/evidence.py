@@ -13,7 +13,10 @@ from vvbuild.model.tree import EntryKind
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """A member of a bundle. ``text`` is the digest of an ELF program's machine code."""
+    """A member of a bundle; a ``directory`` is an empty one.
+
+    ``text`` is the digest of an ELF program's machine code.
+    """
 
     path: str
     kind: EntryKind

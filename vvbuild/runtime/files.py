@@ -71,9 +71,14 @@ def remove_tree(path: Path) -> None:
     if path.is_symlink() or path.is_file():
         path.unlink()
         return
-    for directory, _, _ in os.walk(path):
-        with _ignore_missing():
-            Path(directory).chmod(stat.S_IRWXU)
+    with _ignore_missing():
+        path.chmod(stat.S_IRWXU)
+    for directory, folders, _ in os.walk(path):
+        # Before the walk goes into them: a directory that cannot be listed keeps its members.
+        for folder in (Path(directory, name) for name in folders):
+            with _ignore_missing():
+                if not folder.is_symlink():
+                    folder.chmod(stat.S_IRWXU)
     shutil.rmtree(path, ignore_errors=True)
 
 

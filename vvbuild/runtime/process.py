@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from vvbuild.errors import ExternalError, HostToolMissingError
 from vvbuild.runtime.cancel import Cancel
@@ -21,7 +23,10 @@ _INHERITED = (
     "PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "COMSPEC", "PATHEXT", "TMPDIR", "TEMP", "TMP",
 )  # fmt: skip
 _GRACE_SECONDS = 1.0
+_DRAIN_SECONDS = 10.0
 _TAIL_LINES = 40
+_LONGEST_LINE = 1 << 16
+_KEPT_CHARACTERS = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,38 +116,81 @@ def run(
     Raises ``error`` with the last lines as context if it fails.
     """
     process = start(command, cwd=cwd, environment=clean_environment(environment))
+    output = _Output(process, on_line)
     forget = cancel.add(lambda: _signal_group(process, "kill"))
-    timed_out = threading.Event()
-
-    def expire() -> None:
-        timed_out.set()
-        _signal_group(process, "kill")
-
-    timer = threading.Timer(timeout, expire)
-    timer.daemon = True
-    timer.start()
-    lines: deque[str] = deque(maxlen=10_000)
+    timed_out = False
     try:
-        assert process.stdout is not None
-        for raw in process.stdout:
-            line = raw.decode("utf-8", "replace").rstrip("\r\n")
-            lines.append(line)
-            if on_line is not None:
-                on_line(line)
-        status = process.wait()
+        status = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        timed_out, status = True, 1
     finally:
-        timer.cancel()
         forget()
         end_group(process, grace=0)
-        if process.stdout is not None:
-            process.stdout.close()
+        output.finish(cancel)
     cancel.check()
-    if timed_out.is_set() or status != 0:
+    if timed_out or status != 0:
         name = Path(str(command[0])).name
-        how = f"took longer than {timeout:.0f} s" if timed_out.is_set() else f"ended with {status}"
-        tail = "\n".join(list(lines)[-_TAIL_LINES:])
-        raise error(f"{name} {how}.", context={"command": _shown(command), "last lines": tail})
-    return Result("\n".join(lines))
+        how = f"took longer than {timeout:.0f} s" if timed_out else f"ended with {status}"
+        raise error(
+            f"{name} {how}.",
+            context={"command": _shown(command), "last lines": output.text(_TAIL_LINES)},
+        )
+    return Result(output.text())
+
+
+class _Output:
+    """What a child writes, read while it runs; the last of it is kept, however much it is."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], on_line: Callable[[str], None] | None
+    ) -> None:
+        assert process.stdout is not None
+        self._process = process
+        self._stream: IO[bytes] = process.stdout
+        self._on_line = on_line
+        self._lock = threading.Lock()
+        self._lines: deque[str] = deque()
+        self._kept = 0
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._read, name="child output", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        try:
+            while raw := self._stream.readline(_LONGEST_LINE):
+                self._add(raw.decode("utf-8", "replace").rstrip("\r\n"))
+        except BaseException as failure:  # noqa: BLE001 - a listener's; raised where run() waits
+            self._failure = failure
+            _signal_group(self._process, "kill")
+        finally:
+            self._stream.close()
+
+    def _add(self, line: str) -> None:
+        with self._lock:
+            self._lines.append(line)
+            self._kept += len(line) + 1
+            while self._kept > _KEPT_CHARACTERS:
+                self._kept -= len(self._lines.popleft()) + 1
+        if self._on_line is not None:
+            self._on_line(line)
+
+    def finish(self, cancel: Cancel) -> None:
+        """Wait for the end of the stream; raise what a listener raised.
+
+        It ends with the group. A grandchild that has left the group and holds the stream open
+        is not waited for.
+        """
+        deadline = time.monotonic() + _DRAIN_SECONDS
+        while self._thread.is_alive() and not cancel and time.monotonic() < deadline:
+            self._thread.join(0.05)
+        if self._failure is not None:
+            raise self._failure
+
+    def text(self, last: int | None = None) -> str:
+        """The kept lines, or only the last of them."""
+        with self._lock:
+            lines = list(self._lines)
+        return "\n".join(lines if last is None else lines[-last:])
 
 
 def _shown(command: Sequence[str | Path]) -> str:

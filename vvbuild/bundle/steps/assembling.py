@@ -81,7 +81,7 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
             parts.engine,
             parts.environment,
             parts.bootloader,
-            parts.tools["patchelf"],
+            *(parts.tools[name] for name in ("patchelf",) if name in parts.tools),
             *sorted(steps),
         ),
         parameters={

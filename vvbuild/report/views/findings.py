@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from vvbuild.model.finding import SEVERITIES, Finding, worst
 from vvbuild.report.document import Block, Line, Style, View
+from vvbuild.report.sanitize import clean
 from vvbuild.verify.report import finding_as_json
 from vvbuild.verify.run import Verdict
 
@@ -47,7 +48,8 @@ def _group(group: Sequence[Finding]) -> tuple[Block, ...]:
     lines: list[Block] = [Line(f"{first.severity}[{first.rule}]", _STYLES[first.severity])]
     for finding in group[:_SHOWN]:
         where = f"{finding.path}: " if finding.path else ""
-        lines.append(Line(f"  {where}{finding.message}"))
+        # One line each: a name that holds a line end must not begin another finding.
+        lines.append(Line(f"  {clean(where + finding.message)}"))
     if len(group) > _SHOWN:
         lines.append(Line(f"  … and {len(group) - _SHOWN} more", "dim"))
     lines.append(Line(f"  why: {first.why} ({first.source})", "dim"))

@@ -1,0 +1,13 @@
+"""Fixtures for every test; they live beside what they are about."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_ROOT = str(Path(__file__).resolve().parent.parent)
+if _ROOT not in sys.path:
+    # `pytest` does not look into the working directory, `python -m pytest` does.
+    sys.path.insert(0, _ROOT)
+
+pytest_plugins = ["tests.server.plugin"]

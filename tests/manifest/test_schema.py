@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.manifest.conftest import edited
+from vvbuild import resources
+from vvbuild.manifest.schema import TYPES, schema_files, write_schemas
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MANIFESTS = resources.manifests_dir()
+PACKAGED = {
+    "release": sorted((MANIFESTS / "releases").glob("*.toml")),
+    "recipe": sorted((MANIFESTS / "recipes").glob("*.toml")),
+    "lock": sorted((MANIFESTS / "locks").glob("*.lock.json")),
+    "targets": [MANIFESTS / "targets.toml"],
+    "tools": [MANIFESTS / "tools.toml"],
+    "host": [MANIFESTS / "host.toml"],
+}
+
+
+def plain(value: object) -> Any:
+    """TOML's own types as JSON has them."""
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [plain(each) for each in value]
+    if isinstance(value, (dt.date, dt.time)):
+        return value.isoformat()
+    return value
+
+
+def parse(text: str, suffix: str) -> Any:
+    return plain(tomllib.loads(text)) if suffix == ".toml" else json.loads(text)
+
+
+def validator(kind: str) -> jsonschema.Draft202012Validator:
+    schema = json.loads((MANIFESTS / "schema" / f"{kind}.schema.json").read_bytes())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_packaged_schemas_are_those_of_the_types() -> None:
+    packaged = {path.name: path.read_bytes() for path in (MANIFESTS / "schema").glob("*.json")}
+
+    assert packaged == schema_files(), "run `python -m vvbuild.manifest.schema`"
+
+
+def test_writing_schemas_gives_the_same_bytes_every_time(tmp_path: Path) -> None:
+    paths = write_schemas(tmp_path)
+
+    assert {path.name: path.read_bytes() for path in paths} == schema_files()
+    other = subprocess.run(
+        [
+            sys.executable, "-c",
+            ("import sys; from vvbuild.manifest.schema import schema_files;"
+            "sys.stdout.buffer.write(b''.join(schema_files().values()))"),
+        ],
+        capture_output=True, check=True, cwd=resources.package_dir().parent,
+        env={"PYTHONHASHSEED": "7"},
+    ).stdout  # fmt: skip
+    assert other == b"".join(schema_files().values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [(kind, path) for kind, paths in PACKAGED.items() for path in paths],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_packaged_files_are_valid(kind: str, path: Path) -> None:
+    document = parse(path.read_text(encoding="utf-8"), path.suffix)
+
+    validator(kind).validate(document)
+
+
+def test_every_kind_of_file_has_examples() -> None:
+    assert set(PACKAGED) == set(TYPES)
+    assert all(PACKAGED.values())
+
+
+BAD = [
+    ("release", 'summary = "', 'sumary = "'),
+    ("release", 'schema = "vvbuild.release/1"', 'schema = "vvbuild.release/2"'),
+    ("release", "[components.onnxruntime]", "[components.onnx]"),
+    ("release", 'source = "pypi"', 'source = "rumour"'),
+    ("release", "[archives]", "[archives]\nzip_level = 99"),
+    ("release", 'requires = "', 'requires = 3.11 # "'),
+    ("release", 'name = "sample"', 'name = "Sample Name"'),
+    ("recipe", 'contents_directory = "', 'contents = "'),
+    ("recipe", "[[place]]", '[[place]]\nos = ["beos"]'),
+    ("recipe", 'to = "engine_manifest.json"', ""),
+    ("targets", "[os.win]", "[os.beos]"),
+    ("targets", 'runner = "', 'runer = "'),
+    ("tools", 'member = "', 'members = "'),
+    ("host", 'why = "', 'wy = "'),
+    ("lock", '"sha256": "', '"sha256": "0'),
+    ("lock", '"size": ', '"size": -'),
+    ("lock", '"schema": "vvbuild.lock/1"', '"schema": "other"'),
+    ("lock", '"component": "', '"part": "'),
+]
+
+
+@pytest.mark.parametrize(("kind", "old", "new"), BAD)
+def test_mistakes_are_not_valid(kind: str, old: str, new: str) -> None:
+    path = PACKAGED[kind][0]
+    text = edited(path.read_text(encoding="utf-8"), old, new)
+
+    assert not validator(kind).is_valid(parse(text, path.suffix))

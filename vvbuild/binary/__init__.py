@@ -1,0 +1,1 @@
+"""Readers of binary formats: facts, no judgement."""

@@ -1,0 +1,1 @@
+"""Use-cases that make a bundle: bootloader, environment, freeze, assemble."""

@@ -1,0 +1,1 @@
+"""A bundle packed: ``.vvpp`` (zip, for the editor) and ``.7z``, whole or in parts."""

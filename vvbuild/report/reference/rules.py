@@ -1,0 +1,41 @@
+"""The page of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vvbuild.model.finding import SEVERITIES
+from vvbuild.report.reference.markdown import anchor, code, page, plain, prose, source_link, table
+from vvbuild.rules.registry import Rule
+
+_INTRO = (
+    "`vvbuild verify` holds the bytes of a bundle against these rules, and `vvbuild bundle` does "
+    "so before it packs anything. A finding of severity error ends with status 1; `bundle` then "
+    "packs nothing."
+)
+
+
+def rules_page(rules: Iterable[Rule]) -> str:
+    """Every rule with what it demands, why, and what to do; the gravest first, then by name."""
+    ordered = sorted(rules, key=lambda each: (SEVERITIES.index(each.severity), each.name))
+    overview = table(
+        ("rule", "severity", "demands"),
+        (
+            (f"[{code(each.name)}](#{anchor(each.name)})", each.severity, prose(each.check.__doc__))
+            for each in ordered
+        ),
+    )
+    sections = (text for each in ordered for text in _section(each))
+    return page("Rules", [_INTRO, overview, *sections])
+
+
+def _section(rule: Rule) -> Iterator[str]:
+    yield f"## {rule.name}"
+    yield f"**{rule.severity}** · {prose(rule.check.__doc__)}"
+    yield "\n".join(
+        (
+            f"- Why: {plain(rule.why)}",
+            f"- Source: {source_link(rule.source)}",
+            f"- Fix: {plain(rule.fix)}",
+        )
+    )

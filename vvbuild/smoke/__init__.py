@@ -1,0 +1,1 @@
+"""Starting a finished bundle and seeing that it speaks, cancels and stops."""
