@@ -19,6 +19,7 @@ from vvbuild.bundle.uv_failure import name_failure
 from vvbuild.bundle.venv import make_venv
 from vvbuild.errors import ExternalError
 from vvbuild.fetch.indexes import Index, Indexes
+from vvbuild.fetch.trust import has_system_authorities
 from vvbuild.fetch.urls import redact
 from vvbuild.model.events import Emit, Note
 from vvbuild.runtime.cancel import Cancel
@@ -36,6 +37,7 @@ _PASSED_ON = (
     "UV_SYSTEM_CERTS", "UV_NATIVE_TLS", "UV_INSECURE_HOST", "UV_KEYRING_PROVIDER",
     "UV_HTTP_TIMEOUT", "UV_HTTP_RETRIES", "UV_CONCURRENT_DOWNLOADS",
 )  # fmt: skip
+_TRUST = {"SSL_CERT_FILE", "SSL_CERT_DIR", "UV_SYSTEM_CERTS", "UV_NATIVE_TLS"}
 _PLAIN = ("--no-config", "--no-progress", "--color=never")
 _INSTALL = (
     "pip", "install", *_PLAIN,
@@ -141,6 +143,9 @@ def _uv_environment(ours: Mapping[str, str], index: Index, cache: Path) -> dict[
     """What uv is told by variables: an address with a password must not be in a command line."""
     environment = {name: ours[name] for name in _PASSED_ON if ours.get(name)}
     environment |= {"UV_CACHE_DIR": str(cache.resolve()), "UV_PYTHON_DOWNLOADS": "never"}
+    if not _TRUST & environment.keys() and has_system_authorities():
+        # uv's own list lacks what a company has added to this machine; ours does not.
+        environment["UV_SYSTEM_CERTS"] = "true"
     if index.configured_by != "default":
         environment["UV_DEFAULT_INDEX"] = _with_credentials(index)
     return environment

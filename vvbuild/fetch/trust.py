@@ -62,6 +62,11 @@ def choose_trust() -> Trust:
     return Trust(_context(certifi.where(), None), origin)
 
 
+def has_system_authorities() -> bool:
+    """Whether the operating system has a store of authorities at all."""
+    return sys.platform in ("win32", "darwin") or any(system_authorities())
+
+
 def system_authorities() -> tuple[str | None, str | None]:
     """The file and the directory of authorities that a Unix other than macOS has."""
     import ssl
