@@ -127,6 +127,22 @@ def test_a_chain_of_versions_that_never_ends_is_refused_at_once(tmp_path: Path) 
         read_elf(_write(tmp_path / "x", data))
 
 
+def test_many_libraries_that_each_need_many_versions_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The product of two lists of bearable length is not bearable."""
+    monkeypatch.setattr("vvbuild.binary.elf._MOST_ENTRIES", 50)
+    versions = {f"lib{n}.so": [f"V_{i}" for i in range(30)] for n in range(2)}
+    with pytest.raises(BinaryMalformedError, match="more than 50"):
+        read_elf(_write(tmp_path / "x", elf(versions=versions)))
+
+
+def test_broken_section_headers_do_not_matter_to_the_loader_nor_to_us(tmp_path: Path) -> None:
+    data = bytearray(_MADE)
+    data[40:48] = (1 << 40).to_bytes(8, "little")  # where the section headers begin
+    assert read_elf(_write(tmp_path / "x", bytes(data))).soname == "libmade.so.1"
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"\x7fEL", b"\x7fELF", b"\x7fELF\x02\x01", b"MZ" + bytes(99)]
 )

@@ -291,9 +291,31 @@ def test_a_dripping_server_counts_as_stalled(server, session, waits, body, dest)
 
 def test_a_slow_server_is_no_dripping_one():
     clock = iter(range(0, 10_000, 10))
-    pace = Pace(Timeouts(), lambda: next(clock))
+    pace = Pace(Timeouts(), 10_000, lambda: next(clock))
     for _ in range(100):
-        pace.tick(256 * 10)
+        pace.tick(1024 * 10)
+
+
+def test_a_file_that_never_ends_is_given_up_though_it_grows(
+    server, session, waits, body, dest, nothing_left
+):
+    clock = iter(range(0, 1_000_000_000, 3600))
+    session.patience.clock = lambda: next(clock)
+    session.timeouts = Timeouts(slowest=0.0)
+    url = server.serve("/thing.bin", body, always=Drip(2000))
+    with pytest.raises(NetworkError, match="took too long altogether"):
+        fetch_artifact(artifact_for(body, url), dest, session=session)
+    assert waits.seconds == []
+    assert nothing_left()
+
+
+def test_a_page_that_never_ends_is_given_up(server, session):
+    clock = iter(range(0, 1_000_000_000, 100))
+    session.patience.clock = lambda: next(clock)
+    session.timeouts = Timeouts(slowest=0.0)
+    url = server.serve("/page", b"x" * 5000, always=Drip(100, 0.001))
+    with pytest.raises(AttemptError, match="took too long altogether"):
+        session.page(url, "text/plain")
 
 
 # Pages

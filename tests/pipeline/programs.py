@@ -108,15 +108,18 @@ def kill(base: Path, seed: int, kills: int) -> None:
 
     expected = written(base / "reference")
     once = lasting(lambda: work(base / "measured"))
-    moment, caught, wrong, seen = moments(seed, once), 0, 0, set()
+    moment, caught, wrong, seen = moments(seed, once), 0, [], set()
     for number in range(kills):
         root = base / str(number)
         if kill_child(lambda r=root: work(r), moment()):
             caught += 1
             now = base / f"{number}.now"
             seen.add(now.read_text() if now.exists() else "nothing")
-        wrong += written(root) != expected
-        wrong += any((root / "v1" / "work").iterdir())
+        made = written(root)
+        if made != expected:
+            wrong.append([number, made])
+        if left := [path.name for path in (root / "v1" / "work").iterdir()]:
+            wrong.append([number, left])
     print(json.dumps({"caught": caught, "wrong": wrong, "seen": sorted(seen)}))
 
 

@@ -39,7 +39,7 @@ def test_a_killed_run_never_changes_what_the_next_one_makes(seed: int, tmp_path:
     kills = 25
     found = json.loads(run_program(PROGRAM, "kill", tmp_path, seed, kills, timeout=280))
 
-    assert found["wrong"] == 0
+    assert found["wrong"] == []
     # Most died at work, and in several steps, or this test would say nothing.
     assert found["caught"] >= kills // 2
     assert len(set(found["seen"]) & {"write", "child", "copy", "total"}) >= 2
@@ -50,7 +50,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk_and_the_next_run_carries_on(
 ) -> None:
     store = tmp_path / "store"
 
-    code, status, step, hint = json.loads(run_program(PROGRAM, "limited", store, 3000))
+    code, status, step, hint = json.loads(run_program(PROGRAM, "limited", store, 1500))
 
     assert (code, status, step) == ("disk-full", 8, "write")
     assert "VVBUILD_CACHE_DIR" in hint

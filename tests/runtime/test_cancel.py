@@ -10,16 +10,23 @@ from vvbuild.runtime.cancel import Cancel
 
 def test_a_flag_is_set_once_and_for_all() -> None:
     cancel = Cancel()
-    assert not cancel
+    assert not cancel.is_set()
     cancel.check()
 
     cancel.set()
     cancel.set()
 
-    assert cancel
+    assert cancel.is_set()
     with pytest.raises(CancelledError) as caught:
         cancel.check()
     assert caught.value.exit_status == 130
+
+
+def test_a_flag_that_is_not_set_is_a_flag() -> None:
+    """`cancel or Cancel()` must not exchange it for one that nobody will ever set."""
+    cancel = Cancel()
+
+    assert (cancel or Cancel()) is cancel
 
 
 def test_callbacks_are_called_when_it_is_set() -> None:

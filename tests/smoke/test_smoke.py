@@ -1,5 +1,6 @@
 """A whole smoke test, against an engine that misbehaves on demand."""
 
+import signal
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -244,6 +245,18 @@ def test_setting_cancel_ends_everything(standin, test_it):
     threading.Thread(target=stop, daemon=True).start()
     with pytest.raises(CancelledError):
         test_it(bundle, cancel=cancel)
+
+
+def test_an_interrupt_during_the_clearing_away_waits_for_it(standin, test_it, monkeypatch):
+    kill = engine.Engine._kill
+
+    def interrupted(self):
+        signal.raise_signal(signal.SIGINT)
+        kill(self)
+
+    monkeypatch.setattr(engine.Engine, "_kill", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        test_it(standin(deaf=True, child="own session"), replace(QUICK, timeout=0.5))
 
 
 @pytest.mark.parametrize(

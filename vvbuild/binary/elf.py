@@ -137,6 +137,8 @@ def _facts(stream: BinaryIO) -> ElfFacts:
     from elftools.elf.elffile import ELFFile
 
     elf = ELFFile(stream)
+    # The parser would look for the section of each table, in a list that may be anything.
+    elf.header["e_shoff"] = 0
     interpreter = cast("InterpSegment | None", _segment(elf, "PT_INTERP"))
     dynamic = cast("DynamicSegment | None", _segment(elf, "PT_DYNAMIC"))
     tags = _dynamic_strings(dynamic)
@@ -149,7 +151,7 @@ def _facts(stream: BinaryIO) -> ElfFacts:
         needed=tuple(tags["needed"]),
         rpath=_directories(tags["rpath"]),
         runpath=_directories(tags["runpath"]),
-        version_needs=tuple(_version_needs(elf, dynamic)) if dynamic is not None else (),
+        version_needs=tuple(_bounded(_version_needs(elf, dynamic))) if dynamic is not None else (),
     )
 
 
@@ -182,7 +184,7 @@ def _version_needs(elf: ELFFile, dynamic: DynamicSegment) -> Iterator[VersionNee
     for library in _bounded(_chain(elf, "Elf_Verneed", "vn", offset, counts[0])):
         first, count = library["at"] + library["vn_aux"], library["vn_cnt"]
         name = _string(elf, strings + library["vn_file"])
-        for version in _bounded(_chain(elf, "Elf_Vernaux", "vna", first, count)):
+        for version in _chain(elf, "Elf_Vernaux", "vna", first, count):
             yield VersionNeed(name, _string(elf, strings + version["vna_name"]))
 
 

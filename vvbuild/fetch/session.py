@@ -140,16 +140,16 @@ class Session:
         self._pages[url] = page
         return page
 
-    def pace(self) -> Pace:
+    def pace(self, deadline: float) -> Pace:
         """A watch on a body that is being read."""
-        return Pace(self.timeouts, self.patience.clock)
+        return Pace(self.timeouts, deadline, self.patience.clock)
 
     def _read_page(self, response: httpx.Response) -> bytes:
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("identity", "gzip"):
             raise AttemptError(f"sent a document encoded as {encoding!r}, which was not asked for")
         inflate = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
-        body, pace = bytearray(), self.pace()
+        body, pace = bytearray(), self.pace(self.patience.clock() + self.timeouts.page)
         for chunk in response.iter_raw():
             pace.tick(len(chunk))
             room = _PAGE_LIMIT + 1 - len(body)

@@ -91,6 +91,7 @@ class _Fetch:
         self._cancel = cancel
         self._log = log
         self._meter = Meter(emit, artifact.name, artifact.size, session.patience.clock)
+        self._deadline = session.patience.clock() + session.timeouts.file
         self._validator: str | None = None
         self._ranges = True
         self._parts = 0
@@ -193,7 +194,8 @@ class _Fetch:
         self._parts += 1
 
     def _read(self, response: httpx.Response) -> None:
-        sink, limit, pace = self._sink, self._artifact.limit, self._session.pace()
+        sink, limit = self._sink, self._artifact.limit
+        pace = self._session.pace(self._deadline)
         self._meter.tell(sink.done)
         for chunk in response.iter_raw():
             if sink.done + len(chunk) > limit:

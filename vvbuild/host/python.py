@@ -209,6 +209,13 @@ def _identity_files(facts: PythonFacts) -> Iterator[Path]:
         for name in files:
             if name.endswith((".py", ".so", ".pyd", ".dll")):
                 yield Path(directory, name).resolve()
+    licence = facts.stdlib / "LICENSE.txt"
+    if licence.is_file():
+        yield licence.resolve()
+    if sys.platform == "win32":
+        for folder in (facts.executable.parent, facts.executable.parent / "DLLs"):
+            yield from (path.resolve() for path in folder.glob("*.dll"))
+            yield from (path.resolve() for path in folder.glob("*.pyd"))
     if sys.platform == "linux":
         yield from _loaded_by(sorted(facts.dynload.glob("*.so")))
         yield from _host_libraries(_RUNTIME_LIBRARIES)

@@ -152,9 +152,11 @@ class Runner:
                 self._store.write_record(step.key, {"step": step.name, **record})
                 return Made(tree, facts, seconds)
         except OSError as error:
-            if self._cancel:
+            if self._cancel.is_set():
                 raise CancelledError("Interrupted.") from error
-            raise from_os_error(error, f"finish the step {step.name}") from error
+            refused = from_os_error(error, f"finish the step {step.name}")
+            refused.context["step"] = step.name
+            raise refused from error
         except VvbuildError as error:
             error.context.setdefault("step", step.name)
             raise

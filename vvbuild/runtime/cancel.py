@@ -17,7 +17,8 @@ class Cancel:
         self._callbacks: dict[int, Callable[[], None]] = {}
         self._next = 0
 
-    def __bool__(self) -> bool:
+    def is_set(self) -> bool:
+        """Whether everything shall stop. (No ``__bool__``: `cancel or Cancel()` must keep it.)"""
         return self._event.is_set()
 
     def set(self) -> None:

@@ -181,7 +181,7 @@ class _Output:
         is not waited for.
         """
         deadline = time.monotonic() + _DRAIN_SECONDS
-        while self._thread.is_alive() and not cancel and time.monotonic() < deadline:
+        while self._thread.is_alive() and not cancel.is_set() and time.monotonic() < deadline:
             self._thread.join(0.05)
         if self._failure is not None:
             raise self._failure

@@ -74,8 +74,6 @@ class Checks:
             passed = work(given)
             state, detail, value = "ok", passed.detail, passed.value
         except CheckFailedError as error:
-            # A request fails, too, because Ctrl-C has ended the engine.
-            self._cancel.check()
             # A process that dies closes its connections first.
             end = self._ended(_LAST_BREATH) if alive else None
             state, detail = "failed", f"{error}; {end}" if end else str(error)
