@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import ssl
+
 import nox
+
+# uv's own list of authorities lacks what a company has added to this machine.
+if ssl.get_default_verify_paths().cafile:
+    os.environ.setdefault("UV_SYSTEM_CERTS", "true")
 
 nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.sessions = ["lint", "types", "tests"]

@@ -37,6 +37,7 @@ TOOLS
 [components.onnxruntime]
 version = "1.23.2"
 source = "pypi"
+flavour = "pypi"
 
 [[artifacts]]
 component = "onnxruntime"

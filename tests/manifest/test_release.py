@@ -7,7 +7,8 @@ import pytest
 
 from tests.manifest.conftest import edited
 from vvbuild.errors import ManifestError, UnknownNameError
-from vvbuild.manifest.release import expand, find_release, load_release, release_names
+from vvbuild.manifest.meaning import expand
+from vvbuild.manifest.release import find_release, load_release, release_names
 
 Write = Callable[[str | bytes], Path]
 Refusal = Callable[..., ManifestError]
@@ -179,15 +180,15 @@ MISTAKES = {
     ),
     "a placeholder that does not exist": (
         "tiny-{target}", "{os}", "stem",
-        "archives.stem: only {target} and {version} can stand in it",
+        "archives.stem: only {target}, {upstream} and {version} can stand in it",
     ),
     "a placeholder that looks inside": (
         "tiny-{target}", "{target.__class__}", "stem",
-        "archives.stem: only {target} and {version} can stand in it",
+        "archives.stem: only {target}, {upstream} and {version} can stand in it",
     ),
     "a placeholder that fills the memory": (
         "tiny-{target}", "{target:>999999999}", "stem",
-        "archives.stem: only {target} and {version} can stand in it",
+        "archives.stem: only {target}, {upstream} and {version} can stand in it",
     ),
     "an engine version that is a path": (
         'version = "0.1.0"', 'version = "../0.1.0"', "../0.1.0", "engine.version: not a plain file",
@@ -405,9 +406,11 @@ def test_packaged_releases_load(name: str) -> None:
     assert loaded.path.parent.name == "releases"
 
 
-def test_only_target_and_version_are_filled_in() -> None:
-    assert expand("a-{target}-{version}", target="win-x64-cpu", version="1") == "a-win-x64-cpu-1"
+def test_only_target_upstream_and_version_are_filled_in() -> None:
+    words = {"target": "win-x64-cpu", "upstream": "windows-cpu", "version": "1"}
+    assert expand("a-{target}-{version}", **words) == "a-win-x64-cpu-1"
+    assert expand("a-{upstream}-{version}", **words) == "a-windows-cpu-1"
 
     for text in ("{", "}", "{}", "{0}", "{version!r}", "a/{version}", "{target}."):
         with pytest.raises(ValueError, match=r"can stand in it|plain file name"):
-            expand(text, target="win-x64-cpu", version="1")
+            expand(text, **words)

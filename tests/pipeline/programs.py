@@ -118,6 +118,8 @@ def kill(base: Path, seed: int, kills: int) -> None:
         made = written(root)
         if made != expected:
             wrong.append([number, made])
+        # A child that was just being started may hold the dead run's locks a moment longer.
+        assert run_child(Store(root).prepare) == 0
         if left := [path.name for path in (root / "v1" / "work").iterdir()]:
             wrong.append([number, left])
     print(json.dumps({"caught": caught, "wrong": wrong, "seen": sorted(seen)}))

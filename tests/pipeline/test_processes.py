@@ -36,7 +36,7 @@ def test_two_processes_do_one_step_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_killed_run_never_changes_what_the_next_one_makes(seed: int, tmp_path: Path) -> None:
-    kills = 25
+    kills = 20
     found = json.loads(run_program(PROGRAM, "kill", tmp_path, seed, kills, timeout=280))
 
     assert found["wrong"] == []

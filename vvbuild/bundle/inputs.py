@@ -12,9 +12,9 @@ from vvbuild.fetch.store import Store, walk
 from vvbuild.host.freezing import require_freezable
 from vvbuild.host.needs import require_needs
 from vvbuild.host.python import PythonFacts, find_python, python_identity
-from vvbuild.manifest.lock import load_release_lock
+from vvbuild.manifest.lock import load_release_lock, require_locked
 from vvbuild.manifest.recipe import load_recipe, placements
-from vvbuild.manifest.release import LoadedRelease, expand, find_release
+from vvbuild.manifest.release import LoadedRelease, find_release
 from vvbuild.manifest.targets import find_target, host_platform
 from vvbuild.manifest.tools import Tool, find_tool
 from vvbuild.model.digest import Digest
@@ -55,15 +55,12 @@ class BundleInputs:
     @property
     def stem(self) -> str:
         """The archives' file name without ending."""
-        return self._fill(self.release.row.archives.stem)
+        return self.release.archive_names(self.target)[0]
 
     @property
     def top(self) -> str:
         """The top folder inside the `.7z`."""
-        return self._fill(self.release.row.archives.top)
-
-    def _fill(self, text: str) -> str:
-        return expand(text, target=str(self.target), version=self.release.row.engine.version)
+        return self.release.archive_names(self.target)[1]
 
 
 def gather_inputs(
@@ -89,11 +86,13 @@ def gather_inputs(
     require_freezable(wanted)
     facts = find_python(loaded.row.python.requires, python)
     require_needs(facts)
+    lock = load_release_lock(loaded)
+    require_locked(lock, wanted)
     host = host_platform()
     recipe = load_recipe(loaded.row.engine.recipe)
     return BundleInputs(
         release=loaded,
-        lock=load_release_lock(loaded),
+        lock=lock,
         target=wanted,
         host=host,
         python=facts,

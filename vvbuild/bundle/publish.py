@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from vvbuild.runtime.files import current_umask, hash_file, write_atomically
 SUMS = "SHA256SUMS"
 # Tells that a directory is ours to write into; a foreign one is never touched.
 _MARK = ".vvbuild-out"
+_PART_NUMBER = re.compile(r"\.[0-9]+(?=\.vvppp$)|(?<=\.7z)\.[0-9]+$")
 _MARK_TEXT = b"vvbuild writes archives into this directory.\n"
 
 
@@ -61,8 +63,9 @@ def publish(made: Iterable[Made], store: Store, out: Path, cancel: Cancel) -> li
     """Copy the files of steps to ``out`` and write ``SHA256SUMS`` for all that lies there.
 
     A file that is there already with the right bytes stays. What is written is a copy: nobody's
-    later edit reaches back into the store. Runs that write to one directory take turns, so that
-    each one's sums are kept.
+    later edit reaches back into the store. Parts that an earlier, larger build of the same
+    archive has left are removed: whoever joins all parts would join them, too. Runs that write
+    to one directory take turns, so that each one's sums are kept.
     """
     with store.exclusive(Digest.of_bytes(os.fsencode(out.resolve())), cancel):
         for dead in out.glob(".*.part"):
@@ -73,8 +76,21 @@ def publish(made: Iterable[Made], store: Store, out: Path, cancel: Cancel) -> li
             for entry in each.tree.entries
             if entry.digest is not None
         ]
+        _remove_stale_parts(out, {file.path.name for file in files})
         _write_sums(out, files)
     return files
+
+
+def _remove_stale_parts(out: Path, fresh: set[str]) -> None:
+    archives = {_archive_of(name) for name in fresh}
+    for name, _ in list(_read_sums(out)):
+        if name not in fresh and _archive_of(name) in archives:
+            (out / name).unlink(missing_ok=True)
+
+
+def _archive_of(name: str) -> str:
+    """What all parts of one archive have in common: their name without the number."""
+    return _PART_NUMBER.sub("", name).replace(".vvppp", ".vvpp")
 
 
 def _publish_file(entry: Entry, store: Store, out: Path, cancel: Cancel) -> Published:

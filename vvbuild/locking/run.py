@@ -17,7 +17,8 @@ from vvbuild.fetch.failures import refuse_status
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.sources import Location, locate
 from vvbuild.manifest.lock import lock_path
-from vvbuild.manifest.release import LoadedRelease, PinnedArtifact
+from vvbuild.manifest.pins import PinnedArtifact
+from vvbuild.manifest.release import LoadedRelease
 from vvbuild.manifest.tools import LOCK_NAME, pinned_tools, tools_digest
 from vvbuild.model.digest import Digest
 from vvbuild.model.events import Emit, Progress
@@ -91,7 +92,7 @@ def render_lock(lock: LockFile) -> bytes:
     """A lock as people diff it: one key a line, in the order of the manifest."""
     data = msgspec.to_builtins(lock)
     for row in data["artifacts"]:
-        for key in ("size", "max_size"):
+        for key in ("sha256", "unlocked", "size", "max_size"):
             if row[key] is None:
                 del row[key]
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
@@ -126,7 +127,8 @@ def _read(
     limit, source = item.max_size or _DEFAULT_LIMIT, str(item.references[0])
 
     def read() -> tuple[Digest, ByteSize]:
-        digest, size, pace = hashlib.sha256(), 0, session.pace()
+        digest, size = hashlib.sha256(), 0
+        pace = session.pace(session.patience.clock() + session.timeouts.file)
         with session.open(location.url, cancel=cancel) as response:
             refuse_status(response)
             for chunk in response.iter_raw(_CHUNK):
@@ -152,7 +154,7 @@ def _read(
     return found
 
 
-def _rows_before(path: Path) -> dict[str, str]:
+def _rows_before(path: Path) -> dict[str, str | None]:
     try:
         return {row.name: row.sha256 for row in _decode(path).artifacts}
     except (OSError, msgspec.DecodeError):

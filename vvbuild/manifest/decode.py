@@ -48,17 +48,38 @@ class Document:
         self.path = path
         self.data = data
         self._text = text
+        self._parents: tuple[Document, ...] = ()
+        self._lines: dict[KeyPath, int] | None = None
+
+    def inheriting(self, data: dict[str, Any], parents: list[Document]) -> Document:
+        """This document with what it inherits; ``parents`` stand from the nearest up."""
+        merged = Document(self.path, self._text, data)
+        merged._parents = tuple(parents)
+        return merged
+
+    def where(self, path: KeyPath) -> str:
+        """``file:line`` of a key: in the document that says it, else where it should stand."""
+        for document in (self, *self._parents):
+            if path in document.key_lines:
+                return f"{document.path}:{document.key_lines[path]}"
+        if path and self._parents and path[:-1]:
+            return self.where(path[:-1])
+        return f"{self.path}:{line_of(self.key_lines, path)}"
+
+    @property
+    def key_lines(self) -> dict[KeyPath, int]:
+        """Each key of this file alone, with its line."""
+        if self._lines is None:
+            is_toml = self.path.suffix == ".toml"
+            self._lines = key_lines(self._text) if is_toml else {(): 1}
+        return self._lines
 
     def error(
         self, problems: list[Problem], kind: type[VvbuildError] = ManifestError
     ) -> VvbuildError:
         """One error that lists where each problem stands."""
-        lines: dict[KeyPath, int] = {(): 1}
-        if self.path.suffix == ".toml":
-            lines = key_lines(self._text)
         shown = [
-            f"{self.path}:{line_of(lines, path)}: {dotted(path)}{message}"
-            for path, message in problems[:_SHOWN]
+            f"{self.where(path)}: {dotted(path)}{message}" for path, message in problems[:_SHOWN]
         ]
         if len(problems) > _SHOWN:
             shown.append(f"… and {len(problems) - _SHOWN} more")

@@ -8,13 +8,15 @@ from pathlib import Path
 from vvbuild import resources
 from vvbuild.errors import LockError
 from vvbuild.manifest.decode import Problem, decode, read_document
-from vvbuild.manifest.release import LoadedRelease, PinnedArtifact
+from vvbuild.manifest.pins import PinnedArtifact
+from vvbuild.manifest.release import LoadedRelease
 from vvbuild.model.artifact import Artifact, check_file_name
 from vvbuild.model.digest import Digest
-from vvbuild.model.lock import Lock
+from vvbuild.model.lock import Lock, Unlocked
 from vvbuild.model.reference import Reference
 from vvbuild.model.release import LockedArtifact, LockFile
 from vvbuild.model.size import ByteSize
+from vvbuild.model.target import Target
 
 
 def lock_path(name: str) -> Path:
@@ -41,8 +43,26 @@ def load_lock(
     except LockError as error:
         error.hint = hint or f"`vvbuild lock --release {release}` writes it anew."
         raise
-    artifacts = tuple(unpack_row(item, allow_local=allow_local) for item in row.artifacts)
-    return Lock(release, expected, artifacts)
+    artifacts = tuple(
+        unpack_row(item, allow_local=allow_local) for item in row.artifacts if item.unlocked is None
+    )
+    unlocked = tuple(
+        Unlocked(item.name, item.component, item.version, tuple(item.targets), item.unlocked)
+        for item in row.artifacts
+        if item.unlocked is not None
+    )
+    return Lock(release, expected, artifacts, unlocked)
+
+
+def require_locked(lock: Lock, target: Target) -> None:
+    """Raise :class:`LockError` where a bundle for ``target`` needs what nobody has fixed."""
+    gaps = lock.gaps(target)
+    if gaps:
+        raise LockError(
+            f"{len(gaps)} of the artifacts for {target} are not locked.",
+            context={item.name: item.reason for item in gaps},
+            hint=f"`vvbuild lock --release {lock.release}` asks for their digests and sizes.",
+        )
 
 
 def load_release_lock(loaded: LoadedRelease) -> Lock:
@@ -57,6 +77,8 @@ def load_release_lock(loaded: LoadedRelease) -> Lock:
 
 def unpack_row(row: LockedArtifact, *, allow_local: bool = False) -> Artifact:
     """A row of a lock as an artifact; ``ValueError`` says what is wrong with it."""
+    if row.sha256 is None:
+        raise ValueError("expected sha256, or the reason why nobody knows it as `unlocked`")
     if row.size is None and row.max_size is None:
         raise ValueError("expected size or max_size; without both there is no limit")
     return Artifact(
@@ -98,7 +120,10 @@ def _problems(row: LockFile, *, allow_local: bool) -> Iterator[Problem]:
     seen: dict[str, int] = {}
     for index, item in enumerate(row.artifacts):
         try:
-            unpack_row(item, allow_local=allow_local)
+            if item.unlocked is None:
+                unpack_row(item, allow_local=allow_local)
+            elif item.sha256 is not None:
+                raise ValueError("expected sha256 or unlocked, not both")
         except ValueError as error:
             yield ("artifacts", index), str(error)
         if item.name in seen:

@@ -9,7 +9,7 @@ from vvbuild import resources
 from vvbuild.errors import HostToolMissingError, ManifestError
 from vvbuild.manifest.decode import decode, no_such, read_document
 from vvbuild.manifest.lock import load_lock, lock_path
-from vvbuild.manifest.release import PinnedArtifact
+from vvbuild.manifest.pins import PinnedArtifact
 from vvbuild.manifest.targets import program_name
 from vvbuild.model.artifact import Artifact, check_file_name
 from vvbuild.model.digest import Digest

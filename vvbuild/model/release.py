@@ -6,7 +6,8 @@ reference page are generated from them.
 
 from __future__ import annotations
 
-from datetime import datetime
+import fnmatch
+from datetime import date, datetime
 from typing import Annotated, Literal
 
 import msgspec
@@ -44,6 +45,13 @@ class Engine(Row, frozen=True, kw_only=True):
         Literal["package", "github"],
         Meta(description="`package`: shipped inside vvbuild; `github`: fetched by the lock."),
     ]
+    repository: Annotated[
+        str | None, Meta(description="`owner/name` on GitHub, where the source is `github`.")
+    ] = None
+    commit: Annotated[
+        Annotated[str, Meta(pattern="^[0-9a-f]{40}$")] | None,
+        Meta(description="The commit that is built, 40 hexadecimal digits."),
+    ] = None
     recipe: Annotated[
         str, Meta(description="The file of `manifests/recipes/` that says what goes where.")
     ]
@@ -83,11 +91,37 @@ class Component(Row, frozen=True, kw_only=True):
     targets: Annotated[
         list[str], Meta(description="Names or globs of the targets that have it.")
     ] = msgspec.field(default_factory=lambda: ["*"])
+    versions: Annotated[
+        dict[str, str], Meta(description="Target or glob → version, where they differ.")
+    ] = {}
+    pattern: Annotated[
+        str | None, Meta(description="Which files of the models are taken, as a glob.")
+    ] = None
     note: Annotated[str, Meta(description="What a maintainer should know.")] = ""
+
+    def version_for(self, target: str) -> str:
+        """The version for a target: the first glob of ``versions`` that fits, else the pin."""
+        return next(
+            (
+                version
+                for pattern, version in self.versions.items()
+                if fnmatch.fnmatchcase(target, pattern)
+            ),
+            self.version,
+        )
+
+    def concerns(self, target: str) -> bool:
+        """Whether bundles for ``target`` have it."""
+        return any(fnmatch.fnmatchcase(target, pattern) for pattern in self.targets)
 
 
 class ArtifactRow(Row, frozen=True, kw_only=True):
-    """One file of a component. `{version}` in a reference stands for the component's version."""
+    """Files of a component. Placeholders in a reference are filled for each target.
+
+    `{version}` is the component's version; the others are columns of `manifests/targets.toml`:
+    `{core_os}`, `{core_arch}`, `{core_device}`, `{ort_os}`, `{ort_arch}`, `{ort_device}`,
+    `{libraries}`.
+    """
 
     component: Annotated[ComponentName, Meta(description="What it is a file of.")]
     targets: Annotated[
@@ -110,7 +144,9 @@ class ArtifactRow(Row, frozen=True, kw_only=True):
 class Archives(Row, frozen=True, kw_only=True):
     """How bundles are packed."""
 
-    stem: Annotated[str, Meta(description="File name without ending; `{target}`, `{version}`.")]
+    stem: Annotated[
+        str, Meta(description="File name without ending; `{target}`, `{upstream}`, `{version}`.")
+    ]
     kinds: Annotated[
         tuple[ArchiveKind, ...], Meta(min_length=1, description="Formats that are packed.")
     ] = ("vvpp", "7z")
@@ -120,12 +156,31 @@ class Archives(Row, frozen=True, kw_only=True):
     volume_size: Annotated[str, Meta(description="Largest part, below 2 GiB.")] = "1900MiB"
 
 
+class Waiver(Row, frozen=True, kw_only=True):
+    """A written permission for a finding. It is shown, never silent."""
+
+    rule: Annotated[Text, Meta(description="The rule whose finding is accepted.")]
+    targets: Annotated[
+        list[str], Meta(min_length=1, description="Names or globs of targets, `*` for all.")
+    ]
+    reason: Annotated[Text, Meta(description="Why it is accepted, for whoever reads it later.")]
+    until: Annotated[date | None, Meta(description="The last day on which it counts.")] = None
+
+
 class Release(Row, frozen=True, kw_only=True):
-    """One versioned manifest: an engine at a commit with all its pins."""
+    """One versioned manifest: an engine at a commit with all its pins.
+
+    With `extends` it inherits everything from another file beside it: tables key by key, all
+    else as a whole; `schema`, `name` and `summary` are its own. A file whose name begins with
+    `_` is there to be extended only.
+    """
 
     schema: Literal["vvbuild.release/1"]
     name: Annotated[Name, Meta(description="The file's name without `.toml`.")]
     summary: Annotated[Text, Meta(description="One sentence for `vvbuild releases`.")]
+    extends: Annotated[
+        str | None, Meta(description="The release or base that it inherits from.")
+    ] = None
     targets: Annotated[list[str], Meta(min_length=1, description="Targets that it is built for.")]
     engine: Engine
     python: Python
@@ -135,6 +190,15 @@ class Release(Row, frozen=True, kw_only=True):
     tools: Annotated[
         dict[str, str], Meta(description="Tool → version, from `manifests/tools.toml`.")
     ] = {}
+    runners: Annotated[
+        dict[str, str],
+        Meta(description="Target → CI runner, where it is not that of `manifests/targets.toml`."),
+    ] = {}
+    upstream: Annotated[
+        dict[str, str],
+        Meta(description="Target → the engine's own name of it, where it was another one."),
+    ] = {}
+    waivers: Annotated[list[Waiver], Meta(description="Findings that are accepted.")] = []
     bootloader: Annotated[str, Meta(description="Compiler of the bootloader: a tool's name.")] = (
         "zig"
     )
@@ -149,7 +213,13 @@ class LockedArtifact(Row, frozen=True, kw_only=True):
     references: Annotated[
         list[str], Meta(min_length=1, description="Ordered places to fetch it from.")
     ]
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="What its bytes must be.")]
+    sha256: Annotated[
+        Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None,
+        Meta(description="What its bytes must be; missing only with `unlocked`."),
+    ] = None
+    unlocked: Annotated[
+        str | None, Meta(description="Why nobody could know its digest; it is not fetched.")
+    ] = None
     targets: Annotated[
         list[str], Meta(description="Targets that need it; for tools, hosts that run it.")
     ]
@@ -206,13 +276,16 @@ class ArchRow(Row, frozen=True, kw_only=True):
     """How others spell a processor."""
 
     core: str
+    onnxruntime: str
     machines: list[str]
 
 
 class DeviceRow(Row, frozen=True, kw_only=True):
     """How others spell a device."""
 
+    core: str
     onnxruntime: str
+    additional_libraries: str
 
 
 class PlatformRow(Row, frozen=True, kw_only=True):
@@ -221,6 +294,7 @@ class PlatformRow(Row, frozen=True, kw_only=True):
     pyinstaller: str
     zig: str
     wheel: str
+    onnxruntime_arch: str | None = None
     waf_arch: str | None = None
 
 
@@ -229,6 +303,7 @@ class TargetRow(Row, frozen=True, kw_only=True):
 
     upstream: str
     runner: str
+    core_device: str | None = None
     aliases: list[str] = []
 
 

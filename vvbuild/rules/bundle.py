@@ -66,15 +66,15 @@ def manifest_invalid(evidence: BundleEvidence) -> Iterator[Found]:
     """The manifest is a JSON object with every field, and the files that it names are there."""
     path = "engine_manifest.json"
     if evidence.manifest.data is None:
-        yield Found(f"engine_manifest.json {evidence.manifest.problem or 'is missing'}", path)
+        yield Found(evidence.manifest.problem or "is missing", path)
         return
     missing = [key for key in _MANIFEST_KEYS if key not in evidence.manifest.data]
     if missing:
-        yield Found(f"engine_manifest.json lacks {', '.join(missing)}", path)
+        yield Found(f"lacks {', '.join(missing)}", path)
     for key in _NAMED_FILES:
         named = evidence.manifest.data.get(key)
         if isinstance(named, str) and posixpath.normpath(named) not in evidence.files:
-            yield Found(f"engine_manifest.json names {named!r} as {key}, which is not there", path)
+            yield Found(f"names {named!r} as {key}, which is not there", path)
 
 
 @rule(
@@ -89,7 +89,7 @@ def manifest_command(evidence: BundleEvidence) -> Iterator[Found]:
     command = (evidence.manifest.data or {}).get("command", evidence.program)
     if command != evidence.program:
         yield Found(
-            f"engine_manifest.json starts {command!r}, but the program is {evidence.program!r}",
+            f"starts {command!r}, but the program is {evidence.program!r}",
             "engine_manifest.json",
         )
 
@@ -107,7 +107,7 @@ def version_disagrees(evidence: BundleEvidence) -> Iterator[Found]:
     shown = (evidence.manifest.data or {}).get("version", built)
     if built is not None and shown != built:
         yield Found(
-            f"engine_manifest.json says {shown!r}, but it was built as {built!r}",
+            f"says {shown!r}, but it was built as {built!r}",
             "engine_manifest.json",
         )
 
@@ -266,7 +266,7 @@ def bootloader_not_ours(evidence: BundleEvidence) -> Iterator[Found]:
 def description_missing(evidence: BundleEvidence) -> Iterator[Found]:
     """The bundle says what it was built from."""
     if evidence.description.data is None:
-        yield Found(f"vvbuild.json {evidence.description.problem or 'is missing'}", "vvbuild.json")
+        yield Found(evidence.description.problem or "is missing", "vvbuild.json")
 
 
 @rule(
@@ -312,12 +312,12 @@ def file_missing(evidence: BundleEvidence) -> Iterator[Found]:
     fix="Remove it, or unpack into an empty directory.",
 )
 def file_extra(evidence: BundleEvidence) -> Iterator[Found]:
-    """Nothing is there that vvbuild.json does not list."""
+    """Nothing is there that vvbuild.json does not list; an empty folder mixes nothing."""
     promised = _promised(evidence)
     if not promised:
         return
-    for path in evidence.files:
-        if path not in promised and path != "vvbuild.json":
+    for path, file in evidence.files.items():
+        if path not in promised and path != "vvbuild.json" and file.kind != "directory":
             yield Found("was not built by this release", path)
 
 

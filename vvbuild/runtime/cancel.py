@@ -18,7 +18,10 @@ class Cancel:
         self._next = 0
 
     def is_set(self) -> bool:
-        """Whether everything shall stop. (No ``__bool__``: `cancel or Cancel()` must keep it.)"""
+        """Whether everything shall stop.
+
+        Not ``__bool__``: `cancel or Cancel()` would exchange a flag that is not set yet.
+        """
         return self._event.is_set()
 
     def set(self) -> None:

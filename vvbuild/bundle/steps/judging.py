@@ -18,7 +18,12 @@ def add_verify(builder: PlanBuilder, inputs: BundleInputs, bundle: str) -> str:
         findings = verify_directory(directory, target=inputs.target, cancel=context.cancel)
         rows = [finding_as_json(finding) for finding in findings]
         if worst(findings) == "error":
-            summary = "\n".join(f"{each.rule}: {each.message}" for each in findings)
+            summary = "\n".join(
+                f"{each.rule}: {each.path}: {each.message}"
+                if each.path
+                else f"{each.rule}: {each.message}"
+                for each in findings
+            )
             raise FindingsError(
                 "The bundle has faults and was not packed.",
                 context={"bundle": directory, "findings": summary},

@@ -116,7 +116,7 @@ class _Unpacking:
 
     def run(self, packed: int) -> None:
         members = unpacked = 0
-        while (member := self._tar.next()) is not None:
+        for member in self._tar:
             members, unpacked = members + 1, unpacked + member.size
             objection = self._limits.objection(members, unpacked, packed)
             if objection is not None:

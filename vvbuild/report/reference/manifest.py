@@ -151,7 +151,12 @@ def _in_words(kind: types.Type) -> str:
         return f"text{pattern}{', not empty' if bare.min_length else ''}"
     if isinstance(bare, types.IntType):
         return f"whole number{_range(bare.ge, bare.le)}"
-    return {types.BoolType: "`true` or `false`", types.DateTimeType: "date and time"}[type(bare)]
+    words: dict[type, str] = {
+        types.BoolType: "`true` or `false`",
+        types.DateTimeType: "date and time",
+        types.DateType: "date",
+    }
+    return words[type(bare)]
 
 
 def _range(least: int | None, most: int | None) -> str:

@@ -18,7 +18,7 @@ def lock_view(result: LockResult) -> View:
         "changed": list(result.changed),
     }
     rows = tuple(
-        (it.component, it.name, str(ByteSize(it.size or 0)), it.sha256[:12])
+        (it.component, it.name, str(ByteSize(it.size or 0)), (it.sha256 or "not known")[:12])
         for it in result.artifacts
     )
     table = Table(("component", "artifact", "size", "SHA-256"), rows, right=(2,), shrink=1)

@@ -1,0 +1,80 @@
+"""A bundle in miniature with real programs in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from vvbuild.binary.elf import section_digest
+from vvbuild.bundle.describe import describe_files
+
+MANIFEST = {
+    "manifest_version": "0.13.1", "name": "n", "brand_name": "b", "uuid": "u", "version": "1.0",
+    "url": "", "command": "run", "port": 1, "icon": "icon.png", "default_sampling_rate": 24000,
+    "frame_rate": 93.75, "terms_of_service": "terms.md", "update_infos": "infos.json",
+    "dependency_licenses": "licenses.json", "supported_features": {},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """``run``, and ``libonnxruntime.so`` with a SONAME, for the processor of this machine."""
+    folder = tmp_path_factory.mktemp("programs")
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    (folder / "x.c").write_text("int main(void) { return 0; }\nint answer(void) { return 42; }\n")
+    subprocess.run([compiler, "x.c", "-o", "run"], cwd=folder, check=True)
+    soname = "-Wl,-soname,libonnxruntime.so.1.23.2"
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", soname, "x.c", "-o", "libonnxruntime.so"],
+        cwd=folder, check=True,
+    )  # fmt: skip
+    return folder
+
+
+def describe(bundle: Path) -> None:
+    """Write the vvbuild.json of what lies there."""
+    about = {
+        "schema": "vvbuild.bundle/1",
+        "target": "linux-x64-cpu",
+        "engine": {"version": "1.0"},
+        "components": {"onnxruntime": "1.23.2"},
+        "bootloader": {"text_sha256": section_digest(bundle / "run", ".text").hex},
+        "files": describe_files(bundle),
+    }
+    (bundle / "vvbuild.json").write_text(json.dumps(about, ensure_ascii=False))
+
+
+@pytest.fixture
+def make_bundle(tmp_path: Path, programs: Path) -> Callable[[], Path]:
+    """Lay out a good bundle; called again, another one."""
+    count = 0
+
+    def make() -> Path:
+        nonlocal count
+        count += 1
+        bundle = tmp_path / f"bundle{count}"
+        (bundle / "model").mkdir(parents=True)
+        shutil.copy(programs / "run", bundle / "run")
+        shutil.copy(programs / "libonnxruntime.so", bundle / "libonnxruntime.so")
+        (bundle / "engine_manifest.json").write_text(json.dumps(MANIFEST))
+        for name in ("icon.png", "terms.md", "infos.json", "licenses.json"):
+            (bundle / name).write_bytes(name.encode())
+        (bundle / "model/声.vvm").write_bytes(b"voice")
+        (bundle / "empty").mkdir()
+        (bundle / "link").symlink_to("model")
+        describe(bundle)
+        return bundle
+
+    return make
+
+
+@pytest.fixture
+def bundle(make_bundle: Callable[[], Path]) -> Path:
+    return make_bundle()
