@@ -111,7 +111,7 @@ def add_bootloader(builder: PlanBuilder, inputs: BundleInputs, sdist: str, compi
             "epoch": inputs.release.epoch,
         },
         code=("vvbuild.bundle.bootloader",),
-        why=f"PyInstaller's for {inputs.target.platform}, plus {len(inputs.extra_sources)} C files",
+        why=f"PyInstaller's for {inputs.target.platform}, plus {_c_files(inputs)}",
     )
 
 
@@ -156,3 +156,8 @@ def add_freeze(
         code=("vvbuild.bundle.freeze",),
         why=f"{program_name(row.program, inputs.target.platform)} with PyInstaller",
     )
+
+
+def _c_files(inputs: BundleInputs) -> str:
+    number = len(inputs.extra_sources)
+    return f"{number} C file" if number == 1 else f"{number} C files"

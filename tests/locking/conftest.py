@@ -1,0 +1,5 @@
+"""The small release of the manifests' tests."""
+
+from tests.manifest.conftest import tiny, write
+
+__all__ = ["tiny", "write"]
