@@ -85,9 +85,9 @@ def main() -> None:
         store = room / "store"
         expected = finish(store, room / "out")
         for trial in range(1, chosen.trials + 1):
-            first, seconds = forget_from(store, dice.randrange(len(steps_by_time(store))))
+            forgotten, seconds = forget_from(store, dice.randrange(len(steps_by_time(store))))
             out = room / f"out-{trial}"
-            moment = dice.uniform(0.3, seconds + 1.5)
+            moment = dice.uniform(0.3, max(1.0, seconds))
             child = start(store, out)
             time.sleep(moment)
             os.killpg(child.pid, signal.SIGKILL)
@@ -98,7 +98,9 @@ def main() -> None:
             if found != expected or wrong:
                 raise SystemExit(f"trial {trial}, killed after {moment:.1f} s: {wrong or found}")
             print(
-                f"trial {trial:2}: killed after {moment:5.1f} s ({' '.join(last)}); same archives"
+                f"trial {trial:2}: forgot {forgotten!r} and all after it, killed after "
+                f"{moment:4.1f} s at {' '.join(last)!r}; same archives",
+                flush=True,
             )
             shutil.rmtree(out)
     print(f"{chosen.trials} passed, 0 failed")
