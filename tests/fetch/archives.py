@@ -14,7 +14,10 @@ FILE, LINK = 0o100000, 0o120000
 
 @dataclass(frozen=True)
 class Zipped:
-    """A member of a zip. ``local`` and ``central`` replace fields of one header only."""
+    """A member of a zip. ``local``, ``central`` and ``told`` replace fields of one header only.
+
+    ``told`` is what stands behind a streamed member.
+    """
 
     name: str | bytes
     data: bytes = b""
@@ -24,6 +27,7 @@ class Zipped:
     trailer: bool = False
     local: dict[str, Any] = field(default_factory=dict)
     central: dict[str, Any] = field(default_factory=dict)
+    told: dict[str, Any] = field(default_factory=dict)
     packed: bytes | None = None
 
     @property
@@ -68,7 +72,7 @@ def zip_bytes(
             here["packed"], here["size"], len(here["name"]), len(here["extra"]),
         ) + here["name"] + here["extra"] + stored)  # fmt: skip
         if member.trailer:
-            told = {**facts, **member.local}
+            told = {**facts, **member.told}
             out.write(
                 struct.pack("<4s3I", b"PK\x07\x08", told["crc"], told["packed"], told["size"])
             )

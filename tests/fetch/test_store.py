@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -371,6 +372,46 @@ def test_a_copy_is_another_file(spread: Spread, tmp_path: Path) -> None:
 
     assert (tmp_path / "copy").read_bytes() == source.read_bytes()
     assert (tmp_path / "copy").stat().st_ino != source.stat().st_ino
+
+
+def test_a_file_that_is_there_is_never_written_into(
+    store: Store, spread: Spread, tmp_path: Path
+) -> None:
+    """It may be a hard link into the store."""
+    tree = store.add_tree(spread({"x": b"one"}), Cancel())
+    other = store.add_tree(spread({"x": b"two"}), Cancel())
+    store.export(tree, tmp_path / "out")
+
+    for link in (True, False):
+        with pytest.raises(FileExistsError):
+            store.export(other, tmp_path / "out", link=link)
+    with pytest.raises(FileExistsError):
+        copy_file(store.file_path(Digest.of_bytes(b"two")), tmp_path / "out/x")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(FileExistsError):
+        copy_file(tmp_path / "out/x", tmp_path / "dangling")
+
+    assert store.load_tree(tree.digest) == tree
+    assert store.verified_file(Digest.of_bytes(b"one")).read_bytes() == b"one"
+
+
+@pytest.mark.parametrize("number", [errno.EXDEV, errno.EMLINK, errno.EPERM, errno.ENOTSUP])
+def test_where_there_are_no_hard_links_there_are_copies(
+    number: int, store: Store, spread: Spread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = store.add_tree(spread(MEMBERS), Cancel())
+
+    def refuse(source: object, destination: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", refuse)
+    directory = store.checkout(tree)
+
+    assert read(directory) == MEMBERS
+    inode = directory.stat().st_ino
+    assert store.checkout(tree).stat().st_ino == inode
+    link_or_copy(directory / "bin/run", tmp_path / "run")
+    assert (tmp_path / "run").stat().st_mode & 0o777 == 0o755
 
 
 # Records

@@ -127,6 +127,12 @@ def test_an_endless_body_is_cut_off_at_the_limit(server, session, body, dest, no
     assert nothing_left()
 
 
+def test_a_single_byte_too_many_is_not_taken(server, session, body, dest):
+    url = server.serve("/thing.bin", body + b"!", always=NoLength())
+    with pytest.raises(SizeMismatchError, match=f"more than {len(body)} bytes"):
+        fetch_artifact(artifact_for(body, url), dest, session=session)
+
+
 def test_a_html_page_is_called_one(server, session, body, dest):
     page = Replace(b"<!DOCTYPE html><title>Sign in</title>", "text/html; charset=utf-8")
     url = server.serve("/thing.bin", body, always=page)

@@ -439,6 +439,8 @@ def test_special_files_in_a_tar_are_refused(put, out, kind):
         (Zipped("a", b"x", local={"method": 0}), "two ways"),
         (Zipped("a", b"x", local={"flags": 0}), "two ways"),
         (Zipped("a", b"x", trailer=True, local={"size": 2}), "two sizes"),
+        (Zipped("a", b"x", trailer=True, told={"size": 2}), "two sizes"),
+        (Zipped("a", b"x", trailer=True, told={"crc": 2}), "two checksums"),
         (Zipped("a", b"x", flags=1), "encrypted"),
         (Zipped("a", b"x", flags=0x2000), "encrypted"),
         (Zipped("a", b"x", flags=0x40), "encrypted"),
@@ -498,6 +500,14 @@ def test_members_that_share_bytes_are_refused(put, out):
     shared = zip_bytes(Zipped("a", b"x" * 999), Zipped("b", b"x" * 999, central={"offset": 0}))
     with pytest.raises(HostileArchiveError, match="overlaps"):
         unpack(put(shared), out)
+
+
+def test_a_member_that_is_pushed_into_the_next_is_refused(put, out):
+    """Its own header claims four bytes more before its contents, which nobody else sees."""
+    data = bytearray(zip_bytes(Zipped("a", b"xxxx", method=0), Zipped("b", b"y")))
+    data[28] = 4
+    with pytest.raises(HostileArchiveError, match="overlaps"):
+        unpack(put(bytes(data)), out)
 
 
 def test_a_member_inside_another_is_refused(put, out):

@@ -14,6 +14,7 @@ from vvbuild.host.python import PythonFacts
 from vvbuild.manifest.decode import decode, read_document
 from vvbuild.manifest.targets import host_platform
 from vvbuild.model.release import HostNeed, HostTable
+from vvbuild.runtime.files import hash_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,14 @@ def require_needs(python: PythonFacts) -> None:
         context={state.need.name: state.need.why for state in missing},
         hint=install_hint([state.need for state in missing], python),
     )
+
+
+def program_digests() -> dict[str, str]:
+    """SHA-256 of each host program that freezing runs: objcopy writes a part of the program."""
+    here = host_platform().os
+    names = {name for need in host_table().need if here in need.os for name in need.programs}
+    found = {name: shutil.which(name) for name in sorted(names)}
+    return {name: hash_file(Path(path)).hex for name, path in found.items() if path}
 
 
 def install_hint(needs: list[HostNeed], python: PythonFacts | None) -> str:

@@ -150,6 +150,7 @@ def add_freeze(
         inputs=(engine, environment, bootloader),
         parameters={
             "python": inputs.python_identity.hex,
+            "programs": dict(inputs.host_programs),
             "spec": row.spec,
             "epoch": inputs.release.epoch,
         },
