@@ -253,13 +253,26 @@ def test_a_row_with_only_a_largest_size_is_read() -> None:
 def test_packaged_locks_are_whole(name: str) -> None:
     loaded = find_release(name)
     lock = load_release_lock(loaded)
+    names = [item.name for item in (*lock.artifacts, *lock.unlocked)]
 
-    assert [item.name for item in lock.artifacts] == [item.name for item in loaded.artifacts]
+    assert sorted(names) == sorted(item.name for item in loaded.artifacts)
+    assert all(item.limit and item.references for item in lock.artifacts)
     for target in loaded.targets:
-        here = lock.for_target(target)
-        assert {item.component for item in here} >= {"onnxruntime", "pyinstaller"}
-        assert all(item.size and item.references for item in here)
-        assert ("cuda" in {item.component for item in here}) == (target.device == "cuda")
+        here = {item.component for item in (*lock.for_target(target), *lock.gaps(target))}
+        assert here >= {"onnxruntime", "pyinstaller"}
+        assert target.device == "cuda" or not here & {"cuda", "cudnn"}
+
+
+def test_the_sample_is_locked_to_the_last_byte() -> None:
+    loaded = find_release("sample")
+    lock = load_release_lock(loaded)
+
+    assert lock.unlocked == ()
+    assert [item.name for item in lock.artifacts] == [item.name for item in loaded.artifacts]
+    assert all(item.size for item in lock.artifacts)
+    for target in loaded.targets:
+        here = {item.component for item in lock.for_target(target)}
+        assert ("cuda" in here) == (target.device == "cuda")
 
 
 @pytest.mark.parametrize("name", [*release_names(), "tools"])

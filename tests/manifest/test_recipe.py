@@ -31,8 +31,11 @@ def load(name: str = "tiny"):
     return load_recipe.__wrapped__(name)
 
 
-@pytest.mark.parametrize("name", release_names())
-def test_every_release_has_its_recipe(name: str) -> None:
+BUILDABLE = [name for name in release_names() if find_release(name).row.engine.source == "package"]
+
+
+@pytest.mark.parametrize("name", BUILDABLE)
+def test_every_release_that_can_be_built_has_its_recipe(name: str) -> None:
     loaded = find_release(name)
     recipe = load_recipe(loaded.row.engine.recipe)
 

@@ -414,3 +414,18 @@ def test_only_target_upstream_and_version_are_filled_in() -> None:
     for text in ("{", "}", "{}", "{0}", "{version!r}", "a/{version}", "{target}."):
         with pytest.raises(ValueError, match=r"can stand in it|plain file name"):
             expand(text, **words)
+
+
+def test_what_is_inherited_may_be_for_targets_that_come_later(
+    tiny: str, write: Write, refusal: Callable[..., ManifestError]
+) -> None:
+    """A base names the files of every target; an old release has fewer of them."""
+    base = tiny.replace('targets = ["linux-*"]', 'targets = ["linux-*", "macos-*"]')
+    child = 'schema = "vvbuild.release/1"\nname = "tiny"\nsummary = "A part"\nextends = "_base"\n'
+    write(child).with_name("_base.toml").write_text(base)
+
+    assert [item.targets for item in load_release(write(child)).artifacts] == [
+        ("linux-x64-cpu",), ("win-x64-cpu",),
+    ]  # fmt: skip
+    write(child).with_name("_base.toml").write_text(base.replace("macos-*", "beos-*"))
+    assert "'beos-*' matches no target that there is" in refusal(child).message

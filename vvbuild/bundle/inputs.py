@@ -10,7 +10,7 @@ from vvbuild import resources
 from vvbuild.errors import ManifestError
 from vvbuild.fetch.store import Store, walk
 from vvbuild.host.freezing import require_freezable
-from vvbuild.host.needs import require_needs
+from vvbuild.host.needs import program_digests, require_needs
 from vvbuild.host.python import PythonFacts, find_python, python_identity
 from vvbuild.manifest.lock import load_release_lock, require_locked
 from vvbuild.manifest.recipe import load_recipe, placements
@@ -46,6 +46,7 @@ class BundleInputs:
     host: Platform
     python: PythonFacts
     python_identity: Digest
+    host_programs: Mapping[str, str]
     engine: tuple[SourceFile, ...]
     extra_sources: tuple[SourceFile, ...]
     tools: Mapping[str, Tool]
@@ -83,11 +84,11 @@ def gather_inputs(
             f"The release {release!r} is not made for {wanted}.",
             context={"targets": ", ".join(map(str, loaded.targets))},
         )
+    lock = load_release_lock(loaded)
+    require_locked(lock, wanted)
     require_freezable(wanted)
     facts = find_python(loaded.row.python.requires, python)
     require_needs(facts)
-    lock = load_release_lock(loaded)
-    require_locked(lock, wanted)
     host = host_platform()
     recipe = load_recipe(loaded.row.engine.recipe)
     return BundleInputs(
@@ -97,6 +98,7 @@ def gather_inputs(
         host=host,
         python=facts,
         python_identity=python_identity(facts, store.base / "pythons"),
+        host_programs=program_digests(),
         engine=engine_files(loaded),
         extra_sources=_extra_sources(),
         tools=_tools(loaded, recipe, wanted, host),
@@ -118,7 +120,18 @@ def _tools(
 
 
 def engine_files(release: LoadedRelease) -> tuple[SourceFile, ...]:
-    """The sources of an engine that the package ships, in the order of their paths."""
+    """The sources of an engine that the package ships, in the order of their paths.
+
+    Raises :class:`ManifestError` for an engine whose sources are elsewhere.
+    """
+    if release.row.engine.source == "github":
+        raise ManifestError(
+            f"The engine's sources of {release.name} are fetched from GitHub, "
+            "which bundle does not do yet.",
+            context={"repository": release.row.engine.repository,
+                     "commit": release.row.engine.commit},
+            hint="The release `sample` can be built.",
+        )  # fmt: skip
     files: dict[str, SourceFile] = {}
     for place, member in release.row.engine.files.items():
         source = resources.package_dir() / member

@@ -13,7 +13,7 @@ from vvbuild.fetch.store import Store
 from vvbuild.host.freezing import freezable
 from vvbuild.host.needs import NeedState, check_needs, install_hint
 from vvbuild.host.python import PythonFacts, find_python
-from vvbuild.manifest.release import find_release, release_names
+from vvbuild.manifest.release import LoadedRelease, find_release, release_names
 from vvbuild.manifest.targets import host_platform, official_targets
 from vvbuild.model.size import ByteSize
 
@@ -43,8 +43,10 @@ class Diagnosis:
 def examine(store: Store) -> Diagnosis:
     """Look at the machine; changes nothing."""
     checks = [Check("machine", "good", str(host_platform()))]
-    for name in release_names():
-        checks.extend(_release_checks(name))
+    for release in map(find_release, release_names()):
+        # Only what can be built now: the engines of other releases are not fetched yet.
+        if release.row.engine.source == "package":
+            checks.extend(_release_checks(release))
     checks.append(_store_check(store))
     checks.extend(_index_checks())
     ready = not any(check.state == "bad" for check in checks)
@@ -52,14 +54,14 @@ def examine(store: Store) -> Diagnosis:
     return Diagnosis(tuple(checks), targets if ready else ())
 
 
-def _release_checks(name: str) -> list[Check]:
-    requires = find_release(name).row.python.requires
+def _release_checks(release: LoadedRelease) -> list[Check]:
+    what = f"python for {release.name}"
     try:
-        python = find_python(requires)
+        python = find_python(release.row.python.requires)
     except PythonMissingError as error:
-        return [Check(f"python for {name}", "bad", error.message, error.hint or "")]
+        return [Check(what, "bad", error.message, error.hint or "")]
     found = f"{python.version} ({python.executable})"
-    return [Check(f"python for {name}", "good", found)] + [
+    return [Check(what, "good", found)] + [
         _need_check(state, python) for state in check_needs(python)
     ]
 

@@ -47,9 +47,11 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 def _find(name: object, document: Document) -> Path:
     folders = (document.path.parent, resources.manifests_dir() / "releases")
-    if isinstance(name, str) and "/" not in name and "\\" not in name:
-        for folder in folders:
-            if (folder / f"{name}.toml").is_file():
-                return folder / f"{name}.toml"
-    known = sorted({path.stem for folder in folders for path in folder.glob("*.toml")})
+    # Names are looked up, never made into paths.
+    known: dict[str, Path] = {}
+    for folder in folders:
+        for path in sorted(folder.glob("*.toml")):
+            known.setdefault(path.stem, path)
+    if isinstance(name, str) and name in known:
+        return known[name]
     raise document.error([(("extends",), no_such("release", str(name), known))], ManifestError)

@@ -181,9 +181,12 @@ def _row_problems(
 
 
 def _glob_problems(release: Release, globs: list[str]) -> Iterator[tuple[tuple[str], str]]:
+    # What is inherited may also be for targets that this release does not have yet.
+    known = release.targets if release.extends is None else list(map(str, official_targets()))
     for pattern in globs:
-        if not any(fnmatch.fnmatchcase(name, pattern) for name in release.targets):
-            yield ("targets",), f"{pattern!r} matches no target of this release"
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in known):
+            whose = "of this release" if release.extends is None else "that there is"
+            yield ("targets",), f"{pattern!r} matches no target {whose}"
 
 
 def _component_problems(release: Release) -> Iterator[Problem]:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -41,7 +43,37 @@ def write_schemas(directory: Path | None = None) -> tuple[Path, ...]:
 
 def _schema(row: type[Row]) -> bytes:
     document = {"$schema": DIALECT, **msgspec.json.schema(row)}
+    if row is Release:
+        _admit_parts(document)
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _admit_parts(document: dict[str, Any]) -> None:
+    """Let a file that extends another, or that has no name and is a base, leave out the rest.
+
+    The loader checks the merged whole; an editor sees one file of it.
+    """
+    tables, whole = document["$defs"], document.pop("$ref")
+    merged = ("Release", "Engine", "Python", "Component", "Archives")
+    for name in merged:
+        part = copy.deepcopy(tables[name])
+        part["required"] = ["schema"] if name == "Release" else []
+        tables[f"PartOf{name}"] = _renamed(part, merged)
+    document["if"] = {"required": ["name"], "not": {"required": ["extends"]}}
+    document["then"] = {"$ref": whole}
+    document["else"] = {"$ref": f"{whole.removesuffix('Release')}PartOfRelease"}
+
+
+def _renamed(value: Any, names: tuple[str, ...]) -> Any:
+    """Point references at the parts of tables instead of the tables."""
+    if isinstance(value, list):
+        return [_renamed(each, names) for each in value]
+    if not isinstance(value, dict):
+        return value
+    prefix, _, name = str(value.get("$ref", "")).rpartition("/")
+    if name in names:
+        return {**value, "$ref": f"{prefix}/PartOf{name}"}
+    return {key: _renamed(each, names) for key, each in value.items()}
 
 
 if __name__ == "__main__":

@@ -35,31 +35,43 @@ def targets_view(targets: Mapping[Target, TargetRow], freezable: Collection[Targ
 
 
 def releases_view(releases: Sequence[LoadedRelease]) -> View:
-    """The releases, with the pins that people look for first."""
-    data: list[dict[str, object]] = []
-    rows = []
-    for release in releases:
-        row = release.row
-        versions = {name: component.version for name, component in row.components.items()}
-        data.append(
-            {
-                "name": release.name,
-                "summary": row.summary,
-                "engine": row.engine.version,
-                "python": row.python.requires,
-                "targets": row.targets,
-                "components": versions,
-            }
-        )
-        rows.append(
-            (
-                release.name,
-                row.engine.version,
-                versions.get("onnxruntime", ""),
-                versions.get("pyinstaller", ""),
-                row.python.requires,
-                str(len(row.targets)),
-            )
-        )
-    columns = ("release", "engine", "onnxruntime", "pyinstaller", "python", "targets")
-    return View({"releases": data}, (Table(columns, tuple(rows), right=(5,), shrink=4),))
+    """The releases, with the pins that people look for first; the data has all of them."""
+    rows = tuple(_release_cells(release) for release in releases)
+    columns = ("release", "core", "onnxruntime", "cuda", "cudnn", "python")
+    table = Table(columns, rows, shrink=5)
+    return View({"releases": [_release_data(release) for release in releases]}, (table,))
+
+
+def _release_data(release: LoadedRelease) -> dict[str, object]:
+    row = release.row
+    return {
+        "name": release.name,
+        "summary": row.summary,
+        "extends": row.extends,
+        "engine": row.engine.version,
+        "source": row.engine.source,
+        "repository": row.engine.repository,
+        "commit": row.engine.commit,
+        "python": row.python.requires,
+        "targets": row.targets,
+        "components": {name: component.version for name, component in row.components.items()},
+        "flavour": _flavour(release),
+    }
+
+
+def _release_cells(release: LoadedRelease) -> tuple[str, ...]:
+    components = release.row.components
+    pins = {name: component.version for name, component in components.items()}
+    return (
+        release.name,
+        pins.get("core", ""),
+        f"{pins.get('onnxruntime', '')} {_flavour(release) or ''}".strip(),
+        pins.get("cuda", ""),
+        pins.get("cudnn", ""),
+        release.row.python.requires.removeprefix("=="),
+    )
+
+
+def _flavour(release: LoadedRelease) -> str | None:
+    component = release.row.components.get("onnxruntime")
+    return component.flavour if component else None
