@@ -28,6 +28,7 @@ RANKS: dict[str, int] = {
     "manifest": 2,
     "ort": 2,
     "rules": 3,
+    "check": 4,
     "pipeline": 4,
     "host": 4,
     "verify": 4,

@@ -87,7 +87,7 @@ def test_a_variable_is_named_after_its_option(command: CommandDoc) -> None:
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 def test_an_error_says_what_it_means(error: type[VvbuildError]) -> None:
     assert (error.__dict__.get("__doc__") or "").endswith(".")
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", error.code)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", error.code)
 
 
 def test_every_error_has_a_code_of_its_own() -> None:
@@ -100,21 +100,33 @@ def test_every_error_has_a_code_of_its_own() -> None:
 def test_a_rule_says_what_it_demands_why_and_what_to_do(name: str) -> None:
     rule = RULES[name]
 
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", name)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
     for text in (rule.check.__doc__ or "", rule.why, rule.fix):
         assert text.endswith(".")
     assert rule.source
 
 
-def test_verify_judges_by_every_rule_of_the_page() -> None:
-    script = (
-        "import vvbuild.verify.run\nfrom vvbuild.rules.registry import RULES\nprint(*sorted(RULES))"
-    )
+@pytest.mark.parametrize(
+    ("module", "kinds"),
+    [
+        ("vvbuild.verify.run", {"BundleEvidence"}),
+        ("vvbuild.check.run", {"PinEvidence", "WaiverEvidence"}),
+    ],
+)
+def test_a_command_judges_by_every_rule_of_its_kind(module: str, kinds: set[str]) -> None:
+    script = f"import {module}\nfrom vvbuild.rules.registry import RULES\nprint(*sorted(RULES))"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
 
-    assert done.stdout.split() == sorted(RULES)
+    expected = [name for name, each in RULES.items() if each.takes.__name__ in kinds]
+    assert done.stdout.split() == sorted(expected)
+
+
+def test_every_rule_is_judged_by_some_command() -> None:
+    kinds = {each.takes.__name__ for each in RULES.values()}
+
+    assert kinds == {"BundleEvidence", "PinEvidence", "WaiverEvidence"}
 
 
 def test_options_of_every_command_are_told_once() -> None:

@@ -11,7 +11,7 @@ from vvbuild.errors import DigestMismatchError, InternalError, ManifestError, Vv
 from vvbuild.fetch.housekeeping import Part, Usage
 from vvbuild.host.doctor import Check, Diagnosis
 from vvbuild.locking.run import LockResult
-from vvbuild.manifest.release import find_release
+from vvbuild.manifest.release import find_release, release_names
 from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import Finding
 from vvbuild.model.release import LockedArtifact
@@ -62,6 +62,21 @@ def test_releases(snapshot: SnapshotAssertion) -> None:
     (row,) = view.data["releases"]
     assert row["name"] == "sample"
     assert row["components"]["onnxruntime"] == "1.23.2"
+    assert row["flavour"] == "pypi"
+
+
+def test_all_releases_fit_a_terminal() -> None:
+    view = releases_view([find_release(name) for name in release_names()])
+    lines = text(view).splitlines()
+
+    assert all(display_width(line) <= 80 for line in lines)
+    for name in release_names():
+        assert sum(line.split()[:1] == [name] for line in lines) == 1
+    row = next(row for row in view.data["releases"] if row["name"] == "0.25.2")
+    assert row["commit"] == "f2a20b1d4d2613851daffdd1de2217a472d89c48"
+    assert row["source"] == "github"
+    assert row["flavour"] == "voicevox"
+    assert row["components"]["additional-libraries"] == "0.2.0"
 
 
 ERRORS: dict[str, VvbuildError] = {

@@ -12,6 +12,7 @@ import typer
 from vvbuild.cli import (  # noqa: F401 - each registers its commands
     bundle,
     cache,
+    check,
     doctor,
     lock,
     plan,

@@ -16,6 +16,7 @@ Everything enters by one rename, so a process that dies leaves nothing that is t
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -323,7 +324,13 @@ def link_or_copy(source: Path, destination: Path) -> None:
 
 
 def copy_file(source: Path, destination: Path) -> None:
-    """Clone where the file system can share the bytes, copy elsewhere."""
+    """Clone where the file system can share the bytes, copy elsewhere.
+
+    Raises ``FileExistsError`` rather than write into what is there: it may be a hard link into
+    the store.
+    """
+    if os.path.lexists(destination):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(destination))
     if not _clone(source, destination):
         shutil.copyfile(source, destination)
 
@@ -374,7 +381,7 @@ def _holds_foreign_files(root: Path) -> bool:
 def _hard_link(source: Path, destination: Path) -> bool:
     try:
         os.link(source, destination)
-    except FileNotFoundError:
+    except (FileNotFoundError, FileExistsError):
         raise
     except OSError:
         # Another disk, a file system without hard links, or too many links to one file.

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from vvbuild.rules.evidence import BundleEvidence, FileFacts
-from vvbuild.rules.registry import Found, rule
+from vvbuild.rules.registry import Family, Found
+
+rule = Family(BundleEvidence)
 
 _LIBRARY = {"linux": "libonnxruntime.so", "macos": "libonnxruntime.dylib", "win": "onnxruntime.dll"}
 _ENGINE = "VOICEVOX/voicevox_engine"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, Generic, TypeVar
 
-from vvbuild.model.finding import Finding, Severity
-from vvbuild.rules.evidence import BundleEvidence
+from vvbuild.model.finding import SEVERITIES, Finding, Severity
+
+EvidenceT = TypeVar("EvidenceT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,42 +20,54 @@ class Found:
     evidence: dict[str, str] = field(default_factory=dict)
 
 
-Check: TypeAlias = Callable[[BundleEvidence], Iterator[Found]]
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A named check."""
+    """A named check over one kind of evidence, ``takes``."""
 
     name: str
     severity: Severity
     why: str
     source: str
     fix: str
-    check: Check
+    takes: type
+    check: Callable[[Any], Iterator[Found]]
 
 
 RULES: dict[str, Rule] = {}
 
 
-def rule(
-    name: str, severity: Severity, *, why: str, source: str, fix: str
-) -> Callable[[Check], Check]:
-    """Register a check under a kebab-case name."""
+class Family(Generic[EvidenceT]):
+    """The rules over one kind of evidence; each module of rules has one as its decorator."""
 
-    def register(check: Check) -> Check:
-        if name in RULES:
-            raise ValueError(f"two rules are called {name!r}")
-        RULES[name] = Rule(name, severity, why, source, fix, check)
-        return check
+    def __init__(self, takes: type[EvidenceT]) -> None:
+        self.takes = takes
 
-    return register
+    def __call__(
+        self, name: str, severity: Severity, *, why: str, source: str, fix: str
+    ) -> Callable[[Callable[[EvidenceT], Iterator[Found]]], Callable[[EvidenceT], Iterator[Found]]]:
+        """Register a check under a kebab-case name."""
+
+        def register(
+            check: Callable[[EvidenceT], Iterator[Found]],
+        ) -> Callable[[EvidenceT], Iterator[Found]]:
+            if name in RULES:
+                raise ValueError(f"two rules are called {name!r}")
+            RULES[name] = Rule(name, severity, why, source, fix, self.takes, check)
+            return check
+
+        return register
 
 
-def judge(evidence: BundleEvidence) -> tuple[Finding, ...]:
-    """Every finding of every rule, errors first, then by rule and path."""
-    from vvbuild.model.finding import SEVERITIES
+def rules_over(takes: type) -> tuple[Rule, ...]:
+    """The rules that judge this kind of evidence."""
+    return tuple(each for each in RULES.values() if each.takes is takes)
 
+
+def judge(evidence: Any) -> tuple[Finding, ...]:
+    """Every finding of every rule over this kind of evidence.
+
+    Errors stand first, then by rule and path. The evidence's ``target`` is the findings'.
+    """
     target = str(evidence.target) if evidence.target else None
     findings = [
         Finding(
@@ -68,7 +81,7 @@ def judge(evidence: BundleEvidence) -> tuple[Finding, ...]:
             source=each.source,
             fix=each.fix,
         )
-        for each in RULES.values()
+        for each in rules_over(type(evidence))
         for found in each.check(evidence)
     ]
     return tuple(

@@ -9,13 +9,21 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import inspect as types
 
+from vvbuild.model.compat import (
+    CoreTable,
+    GpuTable,
+    LibrariesTable,
+    ModelsTable,
+    OnnxRuntimeTable,
+    PyInstallerTable,
+)
 from vvbuild.model.release import COMPONENTS, HostTable, LockFile, Recipe, Release, Tools
 from vvbuild.report.reference.markdown import anchor, code, page, plain, prose, table
 
 _INTRO = (
-    "Releases, recipes, tools and host needs are TOML, written by people; locks are JSON, written "
-    "by `vvbuild lock`. A key that is not on this page is refused; a problem in TOML is shown with "
-    "its line. Sizes are written `512`, `200MiB` or `2GiB`."
+    "Releases, recipes, tools, host needs and the tables of what fits what are TOML, written by "
+    "people; locks are JSON, written by `vvbuild lock`. A key that is not on this page is refused; "
+    "a problem in TOML is shown with its line. Sizes are written `512`, `200MiB` or `2GiB`."
 )
 _REFERENCES = (
     "A *reference* says where a file is served: `pypi:project/version/file`, "
@@ -40,6 +48,14 @@ MANIFEST_FILES = (
     ManifestFile("Recipe", "manifests/recipes/NAME.toml", Recipe),
     ManifestFile("Tools", "manifests/tools.toml", Tools),
     ManifestFile("Host needs", "manifests/host.toml", HostTable),
+    ManifestFile("ONNX Runtime", "manifests/compat/onnxruntime.toml", OnnxRuntimeTable),
+    ManifestFile("Core", "manifests/compat/core.toml", CoreTable),
+    ManifestFile(
+        "Additional libraries", "manifests/compat/additional-libraries.toml", LibrariesTable
+    ),
+    ManifestFile("Voice models", "manifests/compat/models.toml", ModelsTable),
+    ManifestFile("PyInstaller", "manifests/compat/pyinstaller.toml", PyInstallerTable),
+    ManifestFile("GPUs", "manifests/compat/gpu.toml", GpuTable),
 )
 
 

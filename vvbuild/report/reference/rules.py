@@ -9,19 +9,27 @@ from vvbuild.report.reference.markdown import anchor, code, page, plain, prose, 
 from vvbuild.rules.registry import Rule
 
 _INTRO = (
-    "`vvbuild verify` holds the bytes of a bundle against these rules, and `vvbuild bundle` does "
-    "so before it packs anything. A finding of severity error ends with status 1; `bundle` then "
-    "packs nothing."
+    "`vvbuild verify` holds the bytes of a bundle against the rules over a bundle, and "
+    "`vvbuild bundle` does so before it packs anything. `vvbuild check` holds the pins of a "
+    "release against the rules over pins and waivers. A finding of severity error ends with "
+    "status 1, unless a waiver of the release accepts it; `bundle` then packs nothing."
 )
+
+_OVER = {"BundleEvidence": "bundle", "PinEvidence": "pins", "WaiverEvidence": "waivers"}
 
 
 def rules_page(rules: Iterable[Rule]) -> str:
     """Every rule with what it demands, why, and what to do; the gravest first, then by name."""
     ordered = sorted(rules, key=lambda each: (SEVERITIES.index(each.severity), each.name))
     overview = table(
-        ("rule", "severity", "demands"),
+        ("rule", "severity", "over", "demands"),
         (
-            (f"[{code(each.name)}](#{anchor(each.name)})", each.severity, prose(each.check.__doc__))
+            (
+                f"[{code(each.name)}](#{anchor(each.name)})",
+                each.severity,
+                _OVER[each.takes.__name__],
+                prose(each.check.__doc__),
+            )
             for each in ordered
         ),
     )
@@ -31,7 +39,7 @@ def rules_page(rules: Iterable[Rule]) -> str:
 
 def _section(rule: Rule) -> Iterator[str]:
     yield f"## {rule.name}"
-    yield f"**{rule.severity}** · {prose(rule.check.__doc__)}"
+    yield f"**{rule.severity}** · {_OVER[rule.takes.__name__]} · {prose(rule.check.__doc__)}"
     yield "\n".join(
         (
             f"- Why: {plain(rule.why)}",

@@ -1,0 +1,1 @@
+"""Whether the pins of a release fit together."""

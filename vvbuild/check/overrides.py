@@ -1,0 +1,101 @@
+"""What-if: pins that are changed for one check, without touching the manifest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast, get_args
+
+import msgspec
+
+from vvbuild.errors import UnknownNameError, UsageError
+from vvbuild.manifest.compat import compat_tables
+from vvbuild.manifest.decode import no_such
+from vvbuild.model.release import COMPONENTS, Component, ComponentName, Flavour, Release
+
+_FLAVOURS: tuple[str, ...] = get_args(Flavour)
+_VERSION = re.compile(r"[0-9][0-9A-Za-z._+-]*")
+_EXAMPLE = "Write it like --set onnxruntime=1.23.2 or --set onnxruntime=pypi:1.27.0."
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A component's version for one check; ``flavour`` only where another one is meant."""
+
+    component: ComponentName
+    version: str
+    flavour: Flavour | None = None
+
+
+def parse_override(text: str) -> Override:
+    """Read ``component=version`` or ``onnxruntime=flavour:version``.
+
+    Raises :class:`UsageError`, for a name that is none :class:`UnknownNameError`.
+    """
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"Expected component=version, got {text!r}.", hint=_EXAMPLE)
+    if name not in COMPONENTS:
+        raise UnknownNameError(no_such("component", name, COMPONENTS), hint=_EXAMPLE)
+    flavour, colon, version = value.rpartition(":")
+    if colon and name != "onnxruntime":
+        raise UsageError(f"Only onnxruntime has flavours, got {text!r}.", hint=_EXAMPLE)
+    if colon and flavour not in _FLAVOURS:
+        raise UnknownNameError(no_such("flavour", flavour, _FLAVOURS), hint=_EXAMPLE)
+    if not _VERSION.fullmatch(version):
+        raise UsageError(f"Expected a version such as 1.23.2, got {version!r}.", hint=_EXAMPLE)
+    # Both were looked up above.
+    return Override(cast(ComponentName, name), version, cast(Flavour, flavour) if colon else None)
+
+
+def with_overrides(release: Release, overrides: Sequence[Override]) -> Release:
+    """The release with other pins. What an overridden component provides moves with it.
+
+    Raises :class:`UsageError` for a component that the release has not, or that another one
+    provides.
+    """
+    components = dict(release.components)
+    python = release.python
+    for each in overrides:
+        if each.component == "python":
+            python = msgspec.structs.replace(python, requires=f"=={each.version}")
+            continue
+        if each.component not in components:
+            raise UsageError(
+                f"{release.name} has no component {each.component!r}.",
+                context={"components": ", ".join(sorted(components))},
+            )
+        _refuse_provided(release, components[each.component], each)
+        components[each.component] = msgspec.structs.replace(
+            components[each.component],
+            version=each.version,
+            versions={},
+            flavour=each.flavour or components[each.component].flavour,
+        )
+        components.update(_moved_along(components, each))
+    return msgspec.structs.replace(release, components=components, python=python)
+
+
+def _refuse_provided(release: Release, component: Component, override: Override) -> None:
+    provider = component.provided_by
+    if provider is not None:
+        raise UsageError(
+            f"{override.component} of {release.name} is provided by {provider}, "
+            "so it cannot be chosen alone.",
+            hint=f"Set {provider} instead: --set {provider}=VERSION "
+            f"(now {release.components[provider].version}).",
+        )
+
+
+def _moved_along(
+    components: dict[ComponentName, Component], override: Override
+) -> dict[ComponentName, Component]:
+    row = compat_tables().libraries.row(override.version)
+    if override.component != "additional-libraries" or row is None:
+        return {}
+    return {
+        name: msgspec.structs.replace(components[name], version=version, versions={})
+        for name, version in row.packs().items()
+        if name in components and components[name].provided_by == override.component
+    }

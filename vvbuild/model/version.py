@@ -1,0 +1,79 @@
+"""Versions and ranges of versions, compared by their numbers alone."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+Numbers: TypeAlias = "tuple[int, ...]"
+
+_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,7}")
+_CLAUSE = re.compile(r"(>=|<=|==|>|<)\s*(\d{1,9}(?:\.\d{1,9}){0,7})")
+_COMPARE: dict[str, Callable[[Numbers, Numbers], bool]] = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt,
+}  # fmt: skip
+_WIDTH = 8
+
+
+@lru_cache(maxsize=4096)
+def numbers(version: str) -> Numbers | None:
+    """The numbers that a version begins with, zeros at the end cut off; ``None`` without any.
+
+    What follows does not count: ``8.9.2.26_cuda11`` is 8.9.2.26, and a preview its release.
+    """
+    found = _NUMBERS.match(version)
+    if found is None:
+        return None
+    parts = [int(part) for part in found[0].split(".")]
+    while len(parts) > 1 and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)
+
+
+def major(version: str) -> int | None:
+    """The first number."""
+    found = numbers(version)
+    return found[0] if found else None
+
+
+def series(version: str) -> Numbers | None:
+    """The first two numbers: ``0.16`` of ``0.16.2``."""
+    found = numbers(version)
+    return (*found, 0)[:2] if found else None
+
+
+@lru_cache(maxsize=1024)
+def clauses(text: str) -> tuple[tuple[str, str], ...]:
+    """A range such as ``>=1.13,<1.15`` as pairs of a comparison and a version.
+
+    Raises ``ValueError`` for anything else.
+    """
+    pairs = []
+    for part in text.split(","):
+        found = _CLAUSE.fullmatch(part.strip())
+        if found is None:
+            raise ValueError(f"expected a range of versions such as >=1.13,<1.15, got {text!r}")
+        pairs.append((found[1], found[2]))
+    return tuple(pairs)
+
+
+@lru_cache(maxsize=16384)
+def within(version: str, text: str) -> bool:
+    """Whether a version lies in a range; one without numbers lies in none."""
+    found = numbers(version)
+    return found is not None and all(
+        _COMPARE[sign](_wide(found), _wide(numbers(bound) or ())) for sign, bound in clauses(text)
+    )
+
+
+def older(version: str, than: str) -> bool:
+    """Whether a version is below another one; ``False`` where one of them has no numbers."""
+    left, right = numbers(version), numbers(than)
+    return left is not None and right is not None and _wide(left) < _wide(right)
+
+
+def _wide(found: Numbers) -> Numbers:
+    return (*found, *(0,) * (_WIDTH - len(found)))
