@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -9,5 +10,9 @@ _ROOT = str(Path(__file__).resolve().parent.parent)
 if _ROOT not in sys.path:
     # `pytest` does not look into the working directory, `python -m pytest` does.
     sys.path.insert(0, _ROOT)
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and every child would
+# inherit that; the tests of interruptions need the usual meaning.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["tests.server.plugin"]
