@@ -167,8 +167,12 @@ def test_ctrl_c_ends_soon_with_status_130_and_leaves_no_child(
         for line in process.stdout:
             if f"{step} …" in line:
                 break
-        time.sleep(1.5)
-        children = psutil.Process(process.pid).children(recursive=True)
+        children: list[psutil.Process] = []
+        deadline = time.monotonic() + 120
+        while not children and time.monotonic() < deadline:
+            # The step's first child comes when its inputs are laid out.
+            time.sleep(0.2)
+            children = psutil.Process(process.pid).children(recursive=True)
         assert children
         process.send_signal(signal.SIGINT)
         asked = time.monotonic()
