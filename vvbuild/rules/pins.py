@@ -188,7 +188,7 @@ def target_unavailable(evidence: PinEvidence) -> Iterator[Found]:
     "python-pyinstaller",
     "error",
     why="PyInstaller refuses to be installed for a Python that it does not know.",
-    source="https://pypi.org/project/pyinstaller/",
+    source="pypi:pyinstaller",
     fix="Move Python and PyInstaller together.",
 )
 def python_pyinstaller(evidence: PinEvidence) -> Iterator[Found]:
