@@ -6,8 +6,12 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
+from typing import TypeVar
 
 from vvbuild.ort.errors import ClosedError
+
+OwnerT = TypeVar("OwnerT", bound="Owner")
 
 
 class Handle:
@@ -82,3 +86,24 @@ class Handle:
         if not self._closed:
             warnings.warn(f"unclosed {self._what}", ResourceWarning, source=self, stacklevel=2)
             self.close()
+
+
+class Owner:
+    """What has a native object: closed by hand, or by the end of a ``with`` block."""
+
+    _handle: Handle
+
+    def close(self) -> None:
+        """Release the native object, or let the last one who still uses it do so."""
+        self._handle.close()
+
+    def __enter__(self: OwnerT) -> OwnerT:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

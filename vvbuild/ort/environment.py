@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from enum import IntEnum
-from types import TracebackType
 
-from vvbuild.ort._handle import Handle
+from vvbuild.ort._handle import Handle, Owner
 from vvbuild.ort.library import Library
 
 
@@ -20,7 +19,7 @@ class LogSeverity(IntEnum):
     FATAL = 4
 
 
-class Environment:
+class Environment(Owner):
     """ONNX Runtime's process-wide state: its logger and its threads.
 
     ONNX Runtime keeps one per process and library; while one is open, another one shares
@@ -42,18 +41,3 @@ class Environment:
     def use(self) -> AbstractContextManager[int]:
         """Keep the environment alive for a block; gives its address."""
         return self._handle.use()
-
-    def close(self) -> None:
-        """Release the environment, or let the last session that uses it do so."""
-        self._handle.close()
-
-    def __enter__(self) -> Environment:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

@@ -6,13 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 
-from vvbuild.ort._handle import Handle
+from vvbuild.ort._handle import Handle, Owner
 from vvbuild.ort.library import Library
 
 
-class RunOptions:
+class RunOptions(Owner):
     """A flag that ends runs from another thread.
 
     The flag is *sticky*: once set, the run under way and every later run with the same
@@ -64,21 +63,6 @@ class RunOptions:
         with self._handle.use() as address:
             before = self._requests
             yield RunMark(address, lambda: self._requested or self._requests != before)
-
-    def close(self) -> None:
-        """Release the options, or let the run that still uses them do so."""
-        self._handle.close()
-
-    def __enter__(self) -> RunOptions:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from ctypes import c_char_p, c_void_p
-from types import TracebackType
 from typing import Any
 
-from vvbuild.ort._handle import Handle
+from vvbuild.ort._handle import Handle, Owner
 from vvbuild.ort._table import ORT_PATH
 from vvbuild.ort._values import ValueInfo, cpu_memory, read_value, value_infos, wrap_tensor
 from vvbuild.ort.environment import Environment
@@ -44,7 +43,7 @@ class RunResult(Mapping[str, Tensor]):
         return len(self._outputs)
 
 
-class Session:
+class Session(Owner):
     """A model ready to run, from its bytes or from a path.
 
     Bytes are the better choice: nothing depends on the file afterwards. A path is needed
@@ -115,25 +114,10 @@ class Session:
             }
         return RunResult(read, late_terminate=late)
 
-    def close(self) -> None:
-        """Release the session, or let the last run that goes on do so."""
-        self._handle.close()
-
     def _release_values(self, values: Any) -> None:
         for value in values:
             if value:
                 self._library.call("ReleaseValue", value)
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _create(
