@@ -5,7 +5,6 @@ It holds no time, path, user or host name, so that equal inputs give equal bytes
 
 from __future__ import annotations
 
-import fnmatch
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,8 +15,6 @@ from vvbuild.bundle.transform import Transform
 from vvbuild.fetch.store import walk
 from vvbuild.model.artifact import Artifact
 from vvbuild.model.digest import Digest
-from vvbuild.model.release import Component
-from vvbuild.model.target import Target
 from vvbuild.runtime.files import hash_file
 
 FILE_NAME = "vvbuild.json"
@@ -76,17 +73,13 @@ def describe_files(bundle: Path) -> dict[str, dict[str, object]]:
 
 def _components(inputs: BundleInputs) -> dict[str, str]:
     """The versions of what is in this bundle: what was fetched for it, and what that provides."""
-    rows = inputs.release.row.components
+    row = inputs.release.row
     fetched = {artifact.component for artifact in inputs.lock.for_target(inputs.target)}
-    return {
-        name: row.version
-        for name, row in sorted(rows.items())
-        if {name, row.provided_by} & fetched and _concerns(row, inputs.target)
+    inside: set[str] = {
+        name for name, item in row.components.items() if {name, item.provided_by} & fetched
     }
-
-
-def _concerns(row: Component, target: Target) -> bool:
-    return any(fnmatch.fnmatchcase(str(target), pattern) for pattern in row.targets)
+    versions = row.versions_for(str(inputs.target))
+    return {name: versions[name] for name in sorted(inside & versions.keys())}
 
 
 def _artifacts(artifacts: Iterable[Artifact]) -> list[dict[str, object]]:

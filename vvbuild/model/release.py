@@ -203,6 +203,14 @@ class Release(Row, frozen=True, kw_only=True):
         "zig"
     )
 
+    def versions_for(self, target: str) -> dict[str, str]:
+        """Component → version of all that bundles for ``target`` have."""
+        return {
+            name: component.version_for(target)
+            for name, component in self.components.items()
+            if component.concerns(target)
+        }
+
 
 class LockedArtifact(Row, frozen=True, kw_only=True):
     """An artifact with its bytes fixed."""

@@ -35,7 +35,7 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
     """Put the frozen program and the components together, and describe the result."""
     row = inputs.release.row
     rows = placements(inputs.recipe, inputs.target)
-    versions: dict[str, str] = {name: item.version for name, item in row.components.items()}
+    versions = row.versions_for(str(inputs.target))
     command = program_name(row.engine.program, inputs.target.platform)
 
     def run(context: StepContext) -> Facts:
