@@ -140,13 +140,12 @@ def _located(path: Path, text: str, complaint: str) -> str:
 
 def decode(document: Document, row: type[RowT], kind: ErrorKind = ManifestError) -> RowT:
     """Convert a document to ``row``, or raise ``kind`` that lists every problem."""
-    problems = list(find_problems(document.data, row, ()))
-    if problems:
-        raise document.error(problems, kind)
     try:
         return msgspec.convert(document.data, row)
     except msgspec.ValidationError as error:
-        raise document.error([((), str(error))], kind) from error
+        # msgspec stops at the first; only a file that is wrong pays for the search of all.
+        problems = list(find_problems(document.data, row, ())) or [((), str(error))]
+        raise document.error(problems, kind) from error
 
 
 def find_problems(value: object, expected: Any, path: KeyPath) -> Iterator[Problem]:

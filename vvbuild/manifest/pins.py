@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
 
 from vvbuild.manifest.targets import official_targets, target_table
 from vvbuild.model.artifact import check_file_name
@@ -66,13 +69,14 @@ def _pin(release: Release, row: ArtifactRow, target: str, *, allow_local: bool) 
     )
 
 
-def spellings(target: Target) -> dict[str, str]:
+@cache
+def spellings(target: Target) -> Mapping[str, str]:
     """What the placeholders of references stand for, by the table of spellings."""
     table = target_table()
     platform = table.platform[str(target.platform)]
     device = table.device[target.device]
     core_os, core_arch = table.os[target.os].core, table.arch[target.arch].core
-    return {
+    words = {
         "core_os": core_os,
         "core_arch": core_arch,
         "core_device": official_targets()[target].core_device or device.core,
@@ -81,9 +85,10 @@ def spellings(target: Target) -> dict[str, str]:
         "ort_device": device.onnxruntime,
         "libraries": f"{device.additional_libraries}-{core_os}-{core_arch}",
     }
+    return MappingProxyType(words)
 
 
-def _fill(text: str, words: dict[str, str]) -> str:
+def _fill(text: str, words: Mapping[str, str]) -> str:
     def word(match: re.Match[str]) -> str:
         if match[1] not in words:
             raise ValueError(f"unknown placeholder {match[0]}; there are {', '.join(words)}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import platform
 import sys
+from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 
 from vvbuild import resources
 from vvbuild.errors import MissingError, UnknownNameError
@@ -20,9 +22,11 @@ def target_table() -> Targets:
     return decode(read_document(resources.manifests_dir() / "targets.toml"), Targets)
 
 
-def official_targets() -> dict[Target, TargetRow]:
+@cache
+def official_targets() -> Mapping[Target, TargetRow]:
     """The official targets, in the order of the table."""
-    return {Target.parse(name): row for name, row in target_table().target.items()}
+    rows = {Target.parse(name): row for name, row in target_table().target.items()}
+    return MappingProxyType(rows)
 
 
 def find_target(name: str) -> Target:
