@@ -17,6 +17,7 @@ from vvbuild.cli.reference import documented_commands
 from vvbuild.errors import MissingError
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import Store
+from vvbuild.manifest.choose import choose_release
 from vvbuild.model.digest import Digest
 from vvbuild.report.reference.markdown import anchor
 
@@ -143,7 +144,9 @@ def test_the_picture_shows_the_steps_of_the_plan(
     monkeypatch.setattr(inputs, "require_needs", lambda _: None)
     try:
         gathered = inputs.gather_inputs(
-            release="sample", target="linux-x64-cpu", store=Store(tmp_path)
+            release=choose_release("sample", tmp_path),
+            target="linux-x64-cpu",
+            store=Store(tmp_path),
         )
     except MissingError as error:
         pytest.skip(f"nothing can be planned here: {error}")

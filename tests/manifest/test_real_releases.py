@@ -290,10 +290,11 @@ def test_known_digests_are_in_the_locks() -> None:
 
 
 def test_a_bundle_of_what_is_not_locked_is_refused_before_anything_is_fetched() -> None:
-    lock = load_release_lock(find_release("0.25.2"))
+    loaded = find_release("0.25.2")
+    lock = load_release_lock(loaded)
 
     with pytest.raises(LockError, match="not locked") as caught:
-        require_locked(lock, Target.parse("win-x64-cuda"))
+        require_locked(loaded, lock, Target.parse("win-x64-cuda"))
     assert caught.value.exit_status == 4
     assert "`vvbuild lock --release 0.25.2`" in str(caught.value.hint)
     assert "CUDA-windows-x64.zip" in caught.value.context

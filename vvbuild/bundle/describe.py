@@ -5,6 +5,7 @@ It holds no time, path, user or host name, so that equal inputs give equal bytes
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -43,6 +44,7 @@ def describe_bundle(
         "engine": {"version": row.engine.version, "sources_sha256": engine.hex},
         "components": _components(inputs),
         "artifacts": _artifacts(inputs.lock.for_target(inputs.target)),
+        "overrides": overrides(inputs),
         "tools": _artifacts(tool.artifact for tool in inputs.tools.values()),
         "python": {"version": inputs.python.version, "sha256": inputs.python_identity.hex},
         "packages": packages,
@@ -53,6 +55,20 @@ def describe_bundle(
         "files": describe_files(bundle),
     }
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def overrides(inputs: BundleInputs) -> dict[str, object]:
+    """What was accepted for this bundle, or taken from elsewhere than the package."""
+    target = str(inputs.target)
+    waivers = [
+        {"rule": each.rule, "reason": each.reason, "until": each.until and str(each.until)}
+        for each in inputs.release.row.waivers
+        if any(fnmatch.fnmatchcase(target, glob) for glob in each.targets)
+    ]
+    return {
+        "manifests": {name: digest.hex for name, digest in inputs.own_manifests.items()},
+        "waivers": waivers,
+    }
 
 
 def describe_files(bundle: Path) -> dict[str, dict[str, object]]:

@@ -12,11 +12,12 @@ from vvbuild.fetch.store import Store, walk
 from vvbuild.host.freezing import require_freezable
 from vvbuild.host.needs import program_digests, require_needs
 from vvbuild.host.python import PythonFacts, find_python, python_identity
-from vvbuild.manifest.lock import load_release_lock, require_locked
-from vvbuild.manifest.recipe import load_recipe, placements
-from vvbuild.manifest.release import LoadedRelease, find_release
+from vvbuild.manifest.choose import Chosen
+from vvbuild.manifest.lock import load_release_lock, lock_path, require_locked
+from vvbuild.manifest.recipe import load_recipe, placements, recipe_file
+from vvbuild.manifest.release import LoadedRelease
 from vvbuild.manifest.targets import find_target, host_platform
-from vvbuild.manifest.tools import Tool, find_tool
+from vvbuild.manifest.tools import LOCK_NAME, Tool, find_tool
 from vvbuild.model.digest import Digest
 from vvbuild.model.lock import Lock
 from vvbuild.model.release import ArchiveKind, Recipe
@@ -52,6 +53,8 @@ class BundleInputs:
     tools: Mapping[str, Tool]
     recipe: Recipe
     kinds: tuple[ArchiveKind, ...]
+    release_why: str
+    own_manifests: Mapping[str, Digest]
 
     @property
     def stem(self) -> str:
@@ -66,7 +69,7 @@ class BundleInputs:
 
 def gather_inputs(
     *,
-    release: str,
+    release: Chosen,
     target: str,
     store: Store,
     python: Path | None = None,
@@ -77,15 +80,15 @@ def gather_inputs(
     Raises typed errors for unknown names, a target that this host cannot freeze, a Python that
     does not fit, and host programs that are missing.
     """
-    loaded = find_release(release)
+    loaded = release.release
     wanted = find_target(target)
     if wanted not in loaded.targets:
         raise ManifestError(
-            f"The release {release!r} is not made for {wanted}.",
+            f"The release {loaded.name!r} is not made for {wanted}.",
             context={"targets": ", ".join(map(str, loaded.targets))},
         )
     lock = load_release_lock(loaded)
-    require_locked(lock, wanted)
+    require_locked(loaded, lock, wanted)
     require_freezable(wanted)
     facts = find_python(loaded.row.python.requires, python)
     require_needs(facts)
@@ -104,7 +107,23 @@ def gather_inputs(
         tools=_tools(loaded, recipe, wanted, host),
         recipe=recipe,
         kinds=kinds or loaded.row.archives.kinds,
+        release_why=release.why,
+        own_manifests=_own_manifests(loaded, recipe),
     )
+
+
+def _own_manifests(release: LoadedRelease, recipe: Recipe) -> dict[str, Digest]:
+    """What of this comes from a user's own manifests or a checkout's: name and digest."""
+    read = {
+        *release.document.files,
+        lock_path(release.name, release.path),
+        recipe_file(recipe.name),
+        *map(resources.manifest_file, ("targets.toml", "tools.toml")),
+        lock_path(LOCK_NAME),
+    }
+    packaged = resources.manifests_dir()
+    own = sorted(path for path in read if packaged not in path.parents)
+    return {path.name: hash_file(path) for path in own}
 
 
 def _tools(

@@ -11,6 +11,7 @@ from vvbuild.bundle.plan import plan_bundle
 from vvbuild.bundle.publish import Published, claim_directory, publish
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import Store
+from vvbuild.manifest.choose import Chosen
 from vvbuild.model.artifact import Artifact
 from vvbuild.model.events import Emit
 from vvbuild.model.finding import Finding
@@ -58,7 +59,7 @@ class PlanResult:
 class BundleOptions:
     """What the user chose."""
 
-    release: str
+    release: Chosen
     target: str
     python: Path | None = None
     kinds: tuple[ArchiveKind, ...] | None = None

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, TypeVar
 
 import typer
 
+from vvbuild import resources
 from vvbuild.cli.ui import Format, Ui
 from vvbuild.errors import CancelledError, InternalError, VvbuildError, from_os_error
 from vvbuild.report.document import View
@@ -33,9 +35,16 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON document on standar
 How = Annotated[Format, typer.Option("--format", help="How to show results.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only failures.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Also what was already done.")]
+Manifests = Annotated[
+    Path | None,
+    typer.Option("--manifests", help="Own manifests and locks, laid over the packaged ones."),
+]
 NoColor = Annotated[bool, typer.Option("--no-color", help="No colour.")]
 
-_OUTPUT_OPTIONS = (
+_SHARED_OPTIONS = (
+    inspect.Parameter(
+        "manifests", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Manifests
+    ),
     inspect.Parameter("json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Json),
     inspect.Parameter("format", inspect.Parameter.KEYWORD_ONLY, default="auto", annotation=How),
     inspect.Parameter("quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Quiet),
@@ -57,7 +66,7 @@ def command(
 
     def register(function: CommandT) -> CommandT:
         signature = inspect.signature(function, eval_str=True)
-        parameters = [*list(signature.parameters.values())[1:], *_OUTPUT_OPTIONS]
+        parameters = [*list(signature.parameters.values())[1:], *_SHARED_OPTIONS]
         for parameter in parameters:
             _allow_environment(parameter)
 
@@ -71,7 +80,13 @@ def command(
                 verbose=options.pop("verbose"),
                 color=not options.pop("no_color"),
             )
-            return guarded(ui, lambda: function(ui, **options))
+            manifests = options.pop("manifests")
+
+            def work() -> View:
+                resources.lay_over(manifests)
+                return function(ui, **options)
+
+            return guarded(ui, work)
 
         keyword = inspect.Parameter.KEYWORD_ONLY
         run.__signature__ = signature.replace(  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from vvbuild.report.document import View
 def bundle(
     ui: Ui,
     target: options.Target,
-    release: options.Release = "sample",
+    release: options.Release = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the archives go.")] = Path("out"),
     archive: options.Archive = None,
     python: options.Python = None,
@@ -34,10 +34,13 @@ def bundle(
     from vvbuild.bundle.options import parse_kinds
     from vvbuild.bundle.run import BundleOptions, make_bundle
     from vvbuild.fetch.store import Store, default_root
+    from vvbuild.manifest.choose import choose_release
     from vvbuild.report.views.bundle import bundle_view
     from vvbuild.runtime.cancel import Cancel
 
-    chosen = BundleOptions(release, target, python, parse_kinds(archive), offline, jobs)
+    what = BundleOptions(
+        choose_release(release, Path.cwd()), target, python, parse_kinds(archive), offline, jobs
+    )
     with ui.listener() as emit:
-        result = make_bundle(chosen, out, store=Store(default_root()), emit=emit, cancel=Cancel())
+        result = make_bundle(what, out, store=Store(default_root()), emit=emit, cancel=Cancel())
     return bundle_view(result)

@@ -15,10 +15,15 @@ from vvbuild.report.document import View
 def check(
     ui: Ui,
     release: Annotated[
-        str | None, typer.Option("--release", "-r", help="One release; by default all.")
+        str | None,
+        typer.Option(
+            "--release",
+            "-r",
+            help="A release or a manifest's file; by default the checkout's vvbuild.toml or all.",
+        ),
     ] = None,
     all: Annotated[  # noqa: A002 - an option's name is its parameter's
-        bool, typer.Option("--all", help="All releases, the default.")
+        bool, typer.Option("--all", help="All releases.")
     ] = False,
     target: Annotated[
         list[str] | None,
@@ -47,6 +52,7 @@ def check(
     from vvbuild.check.overrides import parse_override
     from vvbuild.check.run import check as run
     from vvbuild.errors import UsageError
+    from vvbuild.manifest.choose import checkout_manifest, choose_release
     from vvbuild.manifest.release import find_release, release_names
     from vvbuild.manifest.targets import find_target
     from vvbuild.report.views.check import check_view
@@ -55,9 +61,15 @@ def check(
         raise UsageError("--release and --all exclude each other.")
     overrides = [parse_override(text) for text in set or ()]
     targets = tuple(dict.fromkeys(find_target(name) for name in target or ()))
-    names = release_names() if release is None else (release,)
+    own = release is None and not all and checkout_manifest(Path.cwd()) is not None
+    one = release is not None or own
+    loaded = (
+        [choose_release(release, Path.cwd()).release]
+        if one
+        else [find_release(name) for name in release_names()]
+    )
     result = run(
-        [find_release(name) for name in names],
+        loaded,
         today=datetime.now(timezone.utc).date(),
         targets=targets,
         overrides=overrides,

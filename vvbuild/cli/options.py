@@ -10,7 +10,14 @@ import typer
 Target = Annotated[
     str, typer.Option("--target", "-t", help="What the bundle is for; `vvbuild targets` lists.")
 ]
-Release = Annotated[str, typer.Option("--release", help="Which release; `vvbuild releases` lists.")]
+Release = Annotated[
+    str | None,
+    typer.Option(
+        "--release",
+        "-r",
+        help="A release or a manifest's file; by default the checkout's vvbuild.toml, else sample.",
+    ),
+]
 Python = Annotated[
     Path | None,
     typer.Option("--python", help="The Python to freeze with, instead of the one that runs this."),

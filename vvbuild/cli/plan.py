@@ -12,7 +12,7 @@ from vvbuild.report.document import View
 def plan(
     ui: Ui,
     target: options.Target,
-    release: options.Release = "sample",
+    release: options.Release = None,
     archive: options.Archive = None,
     python: options.Python = None,
 ) -> View:
@@ -20,10 +20,13 @@ def plan(
 
     Example: vvbuild plan --target linux-x64-cpu
     """
+    from pathlib import Path
+
     from vvbuild.bundle.options import parse_kinds
     from vvbuild.bundle.run import BundleOptions, plan_only
     from vvbuild.fetch.store import Store, default_root
+    from vvbuild.manifest.choose import choose_release
     from vvbuild.report.views.bundle import plan_view
 
-    chosen = BundleOptions(release, target, python, parse_kinds(archive))
-    return plan_view(plan_only(chosen, store=Store(default_root())))
+    what = BundleOptions(choose_release(release, Path.cwd()), target, python, parse_kinds(archive))
+    return plan_view(plan_only(what, store=Store(default_root())))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from vvbuild import resources
@@ -26,10 +25,10 @@ class NeedState:
     where: str
 
 
-@cache
+@resources.cached
 def host_table() -> HostTable:
-    """The packaged ``host.toml``."""
-    return decode(read_document(resources.manifests_dir() / "host.toml"), HostTable)
+    """``host.toml``."""
+    return decode(read_document(resources.manifest_file("host.toml")), HostTable)
 
 
 def check_needs(python: PythonFacts | None) -> tuple[NeedState, ...]:

@@ -67,6 +67,11 @@ class Document:
         return f"{self.path}:{line_of(self.key_lines, path)}"
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it was read from, its own first."""
+        return (self.path, *(parent.path for parent in self._parents))
+
+    @property
     def key_lines(self) -> dict[KeyPath, int]:
         """Each key of this file alone, with its line."""
         if self._lines is None:

@@ -12,6 +12,8 @@ from vvbuild.manifest.decode import Document, no_such, read_document
 # What a release never inherits: it would pass for the other one.
 _OWN = ("schema", "name", "summary")
 _DEEPEST = 32
+# A checkout's own manifest, in its root: what lies beside it are no manifests.
+CHECKOUT_FILE = "vvbuild.toml"
 
 
 def read_release(path: Path) -> Document:
@@ -46,12 +48,18 @@ def merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find(name: object, document: Document) -> Path:
-    folders = (document.path.parent, resources.manifests_dir() / "releases")
-    # Names are looked up, never made into paths.
+    folders = [directory / "releases" for directory in resources.manifest_dirs()]
+    if document.path.name != CHECKOUT_FILE:
+        folders.insert(0, document.path.parent)
+    # Names are looked up, never made into paths. What is laid over a release of its own name
+    # extends that one.
     known: dict[str, Path] = {}
     for folder in folders:
         for path in sorted(folder.glob("*.toml")):
-            known.setdefault(path.stem, path)
+            if path.resolve() != document.path.resolve():
+                known.setdefault(path.stem, path)
     if isinstance(name, str) and name in known:
         return known[name]
+    if name == document.path.stem:
+        raise document.error([(("extends",), f"goes in a circle: {name} → {name}")])
     raise document.error([(("extends",), no_such("release", str(name), known))], ManifestError)

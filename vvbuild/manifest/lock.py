@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,9 +20,30 @@ from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Target
 
 
-def lock_path(name: str) -> Path:
-    """Where the lock of a packaged release lies."""
-    return resources.manifests_dir() / "locks" / f"{name}.lock.json"
+def lock_path(name: str, manifest: Path | None = None) -> Path:
+    """Where a lock is read from; that of a manifest from elsewhere lies beside it."""
+    if manifest is not None and not _is_shelved(manifest):
+        return manifest.with_suffix(".lock.json")
+    return resources.manifest_file(f"locks/{name}.lock.json")
+
+
+def lock_destination(name: str, manifest: Path | None = None) -> Path:
+    """Where a lock is written: among the user's own manifests where there are any."""
+    if manifest is not None and not _is_shelved(manifest):
+        return lock_path(name, manifest)
+    return resources.manifest_dirs()[0] / "locks" / f"{name}.lock.json"
+
+
+def lock_command(loaded: LoadedRelease) -> str:
+    """What makes the lock of a release, for people to copy."""
+    wanted = loaded.name if _is_shelved(loaded.path) else str(loaded.path)
+    own = resources.overlay()
+    words = ["vvbuild", "lock", "--release", wanted]
+    return shlex.join([*words, "--manifests", str(own)] if own else words)
+
+
+def _is_shelved(manifest: Path) -> bool:
+    return manifest.parent in [each / "releases" for each in resources.manifest_dirs()]
 
 
 def load_lock(
@@ -54,24 +76,25 @@ def load_lock(
     return Lock(release, expected, artifacts, unlocked)
 
 
-def require_locked(lock: Lock, target: Target) -> None:
+def require_locked(loaded: LoadedRelease, lock: Lock, target: Target) -> None:
     """Raise :class:`LockError` where a bundle for ``target`` needs what nobody has fixed."""
     gaps = lock.gaps(target)
     if gaps:
         raise LockError(
             f"{len(gaps)} of the artifacts for {target} are not locked.",
             context={item.name: item.reason for item in gaps},
-            hint=f"`vvbuild lock --release {lock.release}` asks for their digests and sizes.",
+            hint=f"`{lock_command(loaded)}` asks for their digests and sizes.",
         )
 
 
 def load_release_lock(loaded: LoadedRelease) -> Lock:
-    """The lock of a packaged release."""
+    """The lock of a release."""
     return load_lock(
-        lock_path(loaded.name),
+        lock_path(loaded.name, loaded.path),
         expected=loaded.pins_digest,
         release=loaded.name,
         pinned=loaded.artifacts,
+        hint=f"`{lock_command(loaded)}` writes it anew.",
     )
 
 

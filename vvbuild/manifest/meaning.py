@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from vvbuild.manifest.decode import Document, Problem, nearest
+from vvbuild.manifest.inherit import CHECKOUT_FILE
 from vvbuild.manifest.pins import PinnedArtifact, pin_artifacts
 from vvbuild.manifest.targets import official_targets
 from vvbuild.model.artifact import check_file_name
@@ -37,7 +38,7 @@ def meaning_problems(
     release: Release, document: Document, *, allow_local: bool
 ) -> Iterator[Problem]:
     """Yield where a manifest of the right form cannot be meant, and what was expected."""
-    if document.path.stem != release.name:
+    if document.path.stem != release.name and document.path.name != CHECKOUT_FILE:
         yield ("name",), f"expected {document.path.stem!r}, the file's name, got {release.name!r}"
     yield from _target_problems(release)
     yield from _python_problems(release)
@@ -198,6 +199,8 @@ def _component_problems(release: Release) -> Iterator[Problem]:
             yield (*where, "flavour"), "only onnxruntime has flavours"
         if row.pattern is not None and name != "models":
             yield (*where, "pattern"), "only models are chosen by a pattern"
+        if row.also and name != "extra-cores":
+            yield (*where, "also"), "only extra-cores can be there in several versions"
         if name == "onnxruntime" and row.flavour is None:
             yield where, "the key 'flavour' is missing: whose build of ONNX Runtime it is"
 

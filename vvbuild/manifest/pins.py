@@ -6,9 +6,9 @@ import fnmatch
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from types import MappingProxyType
 
+from vvbuild import resources
 from vvbuild.manifest.targets import official_targets, target_table
 from vvbuild.model.artifact import check_file_name
 from vvbuild.model.reference import Reference
@@ -69,7 +69,7 @@ def _pin(release: Release, row: ArtifactRow, target: str, *, allow_local: bool) 
     )
 
 
-@cache
+@resources.cached
 def spellings(target: Target) -> Mapping[str, str]:
     """What the placeholders of references stand for, by the table of spellings."""
     table = target_table()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from pathlib import Path
 
 from vvbuild import resources
 from vvbuild.errors import ManifestError
@@ -11,14 +11,13 @@ from vvbuild.model.release import Placement, Recipe
 from vvbuild.model.target import Target
 
 
-@cache
+@resources.cached
 def load_recipe(name: str) -> Recipe:
-    """The packaged recipe of that name. Raises :class:`ManifestError`."""
-    directory = resources.manifests_dir() / "recipes"
-    names = sorted(path.stem for path in directory.glob("*.toml"))
+    """The recipe of that name. Raises :class:`ManifestError`."""
+    names = resources.manifest_names("recipes")
     if name not in names:
         raise ManifestError(no_such("recipe", name, names))
-    document = read_document(directory / f"{name}.toml")
+    document = read_document(recipe_file(name))
     recipe = decode(document, Recipe)
     problems: list[Problem] = [
         (("place", index), f"{path!r} leaves the bundle")
@@ -29,6 +28,11 @@ def load_recipe(name: str) -> Recipe:
     if problems:
         raise document.error(problems)
     return recipe
+
+
+def recipe_file(name: str) -> Path:
+    """Where the recipe of that name is read from."""
+    return resources.manifest_file(f"recipes/{name}.toml")
 
 
 def placements(recipe: Recipe, target: Target) -> tuple[Placement, ...]:

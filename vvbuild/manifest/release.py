@@ -86,9 +86,8 @@ class LoadedRelease:
 
 
 def release_names() -> tuple[str, ...]:
-    """The packaged releases by version, those with another name last."""
-    directory = resources.manifests_dir() / "releases"
-    names = (path.stem for path in directory.glob("*.toml"))
+    """The releases by version, those with another name last."""
+    names = resources.manifest_names("releases")
     return tuple(sorted((name for name in names if not name.startswith("_")), key=_by_version))
 
 
@@ -100,7 +99,7 @@ def _by_version(name: str) -> tuple[int, tuple[int, ...], str]:
 
 
 def find_release(name: str) -> LoadedRelease:
-    """The packaged release of that name. Raises :class:`UnknownNameError` with the nearest."""
+    """The release of that name. Raises :class:`UnknownNameError` with the nearest."""
     names = release_names()
     if name not in names:
         raise UnknownNameError(
@@ -108,7 +107,7 @@ def find_release(name: str) -> LoadedRelease:
             context={"releases": ", ".join(names)},
             hint="`vvbuild releases` lists them.",
         )
-    return load_release(resources.manifests_dir() / "releases" / f"{name}.toml")
+    return load_release(resources.manifest_file(f"releases/{name}.toml"))
 
 
 def load_release(path: Path, *, allow_local: bool = False) -> LoadedRelease:

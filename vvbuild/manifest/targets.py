@@ -6,7 +6,6 @@ import difflib
 import platform
 import sys
 from collections.abc import Mapping
-from functools import cache
 from types import MappingProxyType
 
 from vvbuild import resources
@@ -16,13 +15,13 @@ from vvbuild.model.release import PlatformRow, TargetRow, Targets
 from vvbuild.model.target import Platform, Target
 
 
-@cache
+@resources.cached
 def target_table() -> Targets:
-    """The packaged ``targets.toml``."""
-    return decode(read_document(resources.manifests_dir() / "targets.toml"), Targets)
+    """``targets.toml``."""
+    return decode(read_document(resources.manifest_file("targets.toml")), Targets)
 
 
-@cache
+@resources.cached
 def official_targets() -> Mapping[Target, TargetRow]:
     """The official targets, in the order of the table."""
     rows = {Target.parse(name): row for name, row in target_table().target.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 from vvbuild import resources
 from vvbuild.errors import HostToolMissingError, ManifestError
@@ -31,10 +30,10 @@ class Tool:
     member: str
 
 
-@cache
+@resources.cached
 def tool_table() -> Tools:
-    """The packaged ``tools.toml``."""
-    return decode(read_document(resources.manifests_dir() / "tools.toml"), Tools)
+    """``tools.toml``."""
+    return decode(read_document(resources.manifest_file("tools.toml")), Tools)
 
 
 def pinned_tools() -> tuple[PinnedArtifact, ...]:
@@ -63,7 +62,7 @@ def tools_digest() -> Digest:
     )
 
 
-@cache
+@resources.cached
 def tool_lock() -> Lock:
     """The lock of all tools for all hosts."""
     return load_lock(

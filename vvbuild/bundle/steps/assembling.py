@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vvbuild.bundle.assemble import finished_manifest, gather_licences, place
-from vvbuild.bundle.describe import FILE_NAME, describe_bundle
+from vvbuild.bundle.describe import FILE_NAME, describe_bundle, overrides
 from vvbuild.bundle.inputs import BundleInputs
 from vvbuild.bundle.steps.artifacts import tool_path
 from vvbuild.bundle.transform import Transform, replace_file, set_soname
@@ -89,6 +89,7 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
             "version": row.engine.version,
             "command": command,
             "release": [inputs.release.name, inputs.release.pins_digest.hex, str(inputs.target)],
+            "overrides": overrides(inputs),
             "tools": {name: tool.artifact.sha256.hex for name, tool in inputs.tools.items()},
         },
         code=("vvbuild", "vvbuild.bundle.steps.assembling"),

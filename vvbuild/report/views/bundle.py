@@ -14,6 +14,7 @@ def bundle_view(result: BundleResult) -> View:
     """What was built, and where it lies."""
     data: dict[str, object] = {
         "release": result.inputs.release.name,
+        "release_why": result.inputs.release_why,
         "target": str(result.inputs.target),
         "python": result.inputs.python.version,
         "seconds": result.seconds,
@@ -42,7 +43,7 @@ def bundle_view(result: BundleResult) -> View:
         Table(("file", "size", "SHA-256"), rows, right=(1,), shrink=2),
         Line(""),
         Line(
-            f"{result.inputs.release.name} for {result.inputs.target}: "
+            f"{result.inputs.release.name} ({result.inputs.release_why}) for {result.inputs.target}: "
             f"{worked} of {len(result.steps)} steps done anew in {result.seconds:.1f} s; "
             f"the archives and SHA256SUMS are in {result.out}",
             "good",
@@ -55,6 +56,7 @@ def plan_view(result: PlanResult) -> View:
     """What would be done, and what it costs."""
     data: dict[str, object] = {
         "release": result.inputs.release.name,
+        "release_why": result.inputs.release_why,
         "target": str(result.inputs.target),
         "python": result.inputs.python.version,
         "steps": [
@@ -81,6 +83,7 @@ def plan_view(result: PlanResult) -> View:
         )
         for step in result.steps
     )
+    what = f"{result.inputs.release.name} ({result.inputs.release_why}): "
     todo = sum(step.state == "to do" for step in result.steps)
     summary = (
         f"{todo} of {len(rows)} steps to do; to fetch: {ByteSize(result.download)} and the "
@@ -89,7 +92,7 @@ def plan_view(result: PlanResult) -> View:
         else "Nothing to do: every step is in the store."
     )
     table = Table(("step", "state", "fetch", "what"), rows, right=(2,), shrink=3)
-    return View(data, (table, Line(""), Line(summary)))
+    return View(data, (table, Line(""), Line(what + summary)))
 
 
 def _artifacts(inputs: BundleInputs) -> list[dict[str, object]]:
