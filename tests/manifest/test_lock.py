@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from vvbuild.errors import LockError
+from vvbuild.errors import LockError, ManifestError
 from vvbuild.locking.run import render_lock
 from vvbuild.manifest.lock import load_lock, load_release_lock, lock_path, unpack_row
 from vvbuild.manifest.release import LoadedRelease, find_release, load_release, release_names
 from vvbuild.model.digest import Digest
 from vvbuild.model.lock import Lock
 from vvbuild.model.release import LockedArtifact, LockFile
+from vvbuild.model.target import Target
 
 Rows = list[dict[str, Any]]
 
@@ -294,3 +295,123 @@ def test_the_sample_has_the_onnx_runtime_that_was_looked_at() -> None:
     }
 
     assert found == {target: [digest] for target, digest in ONNXRUNTIME.items()}
+
+
+# A pin that stands for several assets
+
+GLOB = """
+[components.models]
+version = "0.16.4"
+source = "github"
+pattern = "[!n]*"
+
+[[artifacts]]
+component = "models"
+targets = ["*"]
+references = ["github:owner/models@{version}/{asset}"]
+assets = "{pattern}.vvm"
+into = "vvms"
+unpack = "no"
+max_size = "1MiB"
+"""
+
+
+@pytest.fixture
+def globbed(write: Callable[[str], Path], tiny: str) -> LoadedRelease:
+    return load_release(write(tiny + GLOB))
+
+
+def model_row(name: str, **changes: object) -> dict[str, object]:
+    row = {
+        "name": name, "component": "models", "version": "0.16.4",
+        "references": [f"github:owner/models@0.16.4/{name}"], "sha256": "7" * 64,
+        "targets": ["linux-x64-cpu", "win-x64-cpu"], "size": 3,
+    }  # fmt: skip
+    return row | changes
+
+
+@pytest.fixture
+def locked(globbed: LoadedRelease, tmp_path: Path) -> Callable[..., Lock]:
+    """Load a lock of the release with these rows for its models."""
+
+    def locked(*models: dict[str, object]) -> Lock:
+        others = [
+            {
+                "name": pin.name, "component": pin.component, "version": pin.version,
+                "references": [str(each) for each in pin.references], "sha256": "1" * 64,
+                "targets": list(pin.targets), "size": 1,
+            }
+            for pin in globbed.artifacts
+            if not pin.is_glob
+        ]  # fmt: skip
+        document = {
+            "schema": "vvbuild.lock/1", "release": "tiny",
+            "manifest_sha256": globbed.pins_digest.hex, "artifacts": [*others, *models],
+        }  # fmt: skip
+        path = tmp_path / "globbed.lock.json"
+        path.write_text(json.dumps(document), encoding="utf-8")
+        return load_lock(
+            path, expected=globbed.pins_digest, release="tiny", pinned=globbed.artifacts
+        )
+
+    return locked
+
+
+def test_each_asset_that_a_glob_stands_for_has_a_row(locked: Callable[..., Lock]) -> None:
+    lock = locked(model_row("0.vvm"), model_row("1.vvm", sha256="8" * 64))
+
+    models = lock.component("models", Target.parse("linux-x64-cpu"))
+    assert [item.name for item in models] == ["0.vvm", "1.vvm"]
+    assert {item.into for item in models} == {"vvms"}
+    assert {item.unpack for item in models} == {"no"}
+
+
+def test_a_glob_can_stay_unlocked_as_a_whole(locked: Callable[..., Lock]) -> None:
+    row = model_row("[!n]*.vvm", unlocked="the list is not known", max_size=9)
+    del row["sha256"]
+
+    (gap,) = locked(row).gaps(Target.parse("win-x64-cpu"))
+    assert (gap.name, gap.reason) == ("[!n]*.vvm", "the list is not known")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "'[!n]*.vvm' is pinned and not locked"),
+        ([model_row("n0.vvm")], "'n0.vvm' is locked and not pinned"),
+        ([model_row("0.vvm", version="0.16.3")], "expected '0.16.4', as the manifest pins it"),
+        (
+            [model_row("0.vvm", references=["github:owner/others@0.16.4/0.vvm"])],
+            "expected ['github:owner/models@0.16.4/0.vvm'], as the manifest pins it",
+        ),
+        ([model_row("[!n]*.vvm")], "not a plain file name"),
+        ([model_row("0.vvm"), model_row("0.vvm")], "stands twice"),
+    ],
+)  # fmt: skip
+def test_rows_that_a_glob_does_not_stand_for_are_refused(
+    locked: Callable[..., Lock], rows: list[dict[str, object]], words: str
+) -> None:
+    with pytest.raises(LockError) as caught:
+        locked(*rows)
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("{asset}", "1.vvm", "expected github:owner/repo@tag/{asset}"),
+        ("github:owner/models@{version}/{asset}", "https://host.example/{asset}", "expected git"),
+        ('"{pattern}.vvm"', '"a/{pattern}.vvm"', "expected a glob of file names"),
+        ('unpack = "no"', 'name = "models.zip"', "exclude each other"),
+        ('into = "vvms"', 'into = "../vvms"', "expected a folder inside"),
+        ('unpack = "no"', 'unpack = "yes"', "unknown value 'yes'"),
+    ],
+)
+def test_a_glob_that_cannot_be_meant_is_refused_with_its_line(
+    write: Callable[[str], Path], tiny: str, old: str, new: str, words: str
+) -> None:
+    assert old in GLOB
+    with pytest.raises(ManifestError) as caught:
+        load_release(write(tiny + GLOB.replace(old, new)))
+    assert words in caught.value.message
+    assert "artifacts[2]" in caught.value.message

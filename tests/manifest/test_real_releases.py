@@ -144,11 +144,11 @@ RUNNERS = {
 
 
 def files_of(loaded: LoadedRelease, target: Target) -> set[str]:
-    """What a bundle is made from, without PyInstaller, which every target has."""
+    """What a bundle is made from, without PyInstaller and the models, which every target has."""
     return {
         item.name
         for item in loaded.artifacts
-        if str(target) in item.targets and item.component != "pyinstaller"
+        if str(target) in item.targets and item.component not in ("pyinstaller", "models")
     }
 
 
@@ -177,6 +177,23 @@ def test_every_target_is_made_from_the_files_of_the_workflow(name: str) -> None:
 
     found = {loaded.upstream_name(target): files_of(loaded, target) for target in loaded.targets}
     assert found == {target: set(names) for target, names in FILES[name].items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "glob"),
+    [("0.25.0", "*.vvm"), ("0.25.2", "[!n]*.vvm"), ("nemo-0.26.0-preview.0", "n*.vvm")],
+)
+def test_the_models_of_a_release_are_those_that_its_pattern_takes(name: str, glob: str) -> None:
+    loaded = find_release(name)
+    version = loaded.row.components["models"].version
+
+    models = {item.name: item for item in loaded.artifacts if item.component == "models"}
+    readme, terms = (f"voicevox_vvm-{version}-{file}.txt" for file in ("README", "TERMS"))
+    assert set(models) == {glob, readme, terms}
+    assert all(len(item.targets) == len(loaded.targets) for item in models.values())
+    assert (models[glob].into, models[glob].covers("1.vvm")) == ("vvms", glob != "n*.vvm")
+    assert models[glob].covers("n0.vvm") == (glob != "[!n]*.vvm")
+    assert models[terms].terms == "file"
 
 
 @pytest.mark.parametrize("name", RUNNERS)

@@ -92,8 +92,8 @@ def render_lock(lock: LockFile) -> bytes:
     """A lock as people diff it: one key a line, in the order of the manifest."""
     data = msgspec.to_builtins(lock)
     for row in data["artifacts"]:
-        for key in ("sha256", "unlocked", "size", "max_size"):
-            if row[key] is None:
+        for key in ("sha256", "unlocked", "size", "max_size", "members", "terms"):
+            if row[key] in (None, {}):
                 del row[key]
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from vvbuild import resources
@@ -66,7 +67,9 @@ def load_lock(
         error.hint = hint or f"`vvbuild lock --release {release}` writes it anew."
         raise
     artifacts = tuple(
-        unpack_row(item, allow_local=allow_local) for item in row.artifacts if item.unlocked is None
+        replace(unpack_row(item, allow_local=allow_local), into=pin.into, unpack=pin.unpack)
+        for item in row.artifacts
+        if item.unlocked is None and (pin := pin_of(item.name, pinned)) is not None
     )
     unlocked = tuple(
         Unlocked(item.name, item.component, item.version, tuple(item.targets), item.unlocked)
@@ -115,7 +118,17 @@ def unpack_row(row: LockedArtifact, *, allow_local: bool = False) -> Artifact:
         targets=tuple(row.targets),
         licence=row.licence,
         provenance=row.provenance,
+        members=row.members,
+        terms=None if row.terms is None else Digest(row.terms),
     )
+
+
+def pin_of(name: str, pinned: Sequence[PinnedArtifact]) -> PinnedArtifact | None:
+    """The pin that a locked artifact is of; one of many assets gets a pin of its own name."""
+    exact = next((pin for pin in pinned if pin.name == name), None)
+    if exact is not None:
+        return exact
+    return next((pin.named(name) for pin in pinned if pin.covers(name)), None)
 
 
 def _checked(
@@ -156,20 +169,23 @@ def _problems(row: LockFile, *, allow_local: bool) -> Iterator[Problem]:
 
 def _gaps(row: LockFile, pinned: Sequence[PinnedArtifact]) -> Iterator[Problem]:
     """Where a lock that claims the right manifest does not hold what that pins."""
-    locked = {item.name: (index, item) for index, item in enumerate(row.artifacts)}
+    names = [item.name for item in row.artifacts]
     for pin in pinned:
-        index, item = locked.pop(pin.name, (0, None))
-        if item is None:
+        if pin.name not in names and not any(map(pin.covers, names)):
             yield ("artifacts",), f"{pin.name!r} is pinned and not locked"
+    for index, item in enumerate(row.artifacts):
+        own = pin_of(item.name, pinned)
+        if own is None:
+            yield ("artifacts", index), f"{item.name!r} is locked and not pinned"
             continue
+        if own.is_glob and item.unlocked is None:
+            yield ("artifacts", index, "name"), "stands for several files; each has a row"
         wanted = {
-            "component": pin.component,
-            "version": pin.version,
-            "references": [str(reference) for reference in pin.references],
-            "targets": list(pin.targets),
+            "component": own.component,
+            "version": own.version,
+            "references": [str(reference) for reference in own.references],
+            "targets": list(own.targets),
         }
         for key, value in wanted.items():
             if getattr(item, key) != value:
                 yield ("artifacts", index, key), f"expected {value!r}, as the manifest pins it"
-    for name, (index, _) in locked.items():
-        yield ("artifacts", index), f"{name!r} is locked and not pinned"

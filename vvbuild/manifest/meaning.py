@@ -13,6 +13,7 @@ from vvbuild.manifest.targets import official_targets
 from vvbuild.model.artifact import check_file_name
 from vvbuild.model.release import ArtifactRow, Engine, Release
 from vvbuild.model.size import ByteSize
+from vvbuild.model.version import clauses
 
 GITHUB_ASSET_LIMIT = 2 << 30
 _ZIP_YEARS = (1980, 2107)
@@ -78,7 +79,12 @@ def _target_problems(release: Release) -> Iterator[Problem]:
 
 
 def _python_problems(release: Release) -> Iterator[Problem]:
-    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+    try:
+        clauses(release.python.requires)
+        return
+    except ValueError:
+        # Most are plain comparisons, which need no second opinion from a slow import.
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:
         SpecifierSet(release.python.requires)
@@ -173,6 +179,8 @@ def _row_problems(
     release: Release, row: ArtifactRow, pinned: tuple[PinnedArtifact, ...]
 ) -> Iterator[tuple[tuple[str], str]]:
     yield from _glob_problems(release, row.targets)
+    if row.into and not _stays_inside(row.into):
+        yield ("into",), f"expected a folder inside, got {row.into!r}"
     source = row.source or release.components[row.component].source
     expected = {"pypi": "pypi", "npm": "npm", "github": "github", "core-downloader": "github"}
     for artifact in pinned:

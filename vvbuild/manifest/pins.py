@@ -12,16 +12,22 @@ from vvbuild import resources
 from vvbuild.manifest.targets import official_targets, target_table
 from vvbuild.model.artifact import check_file_name
 from vvbuild.model.reference import Reference
-from vvbuild.model.release import ArtifactRow, Release
+from vvbuild.model.release import ArtifactRow, Component, Release, Terms, Unpack
 from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Target
 
+# Stands for the name of an asset while a reference is read.
+_ASSET = "asset"
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedArtifact:
-    """An artifact as the manifest names it, before a lock gives it a digest."""
+    """An artifact as the manifest names it, before a lock gives it a digest.
+
+    With ``is_glob`` its ``name``, and its references' file, stand for all assets of a release
+    that they match; a lock names each of them.
+    """
 
     name: str
     component: str
@@ -30,6 +36,29 @@ class PinnedArtifact:
     targets: tuple[str, ...]
     max_size: ByteSize | None
     licence: str
+    is_glob: bool = False
+    into: str = ""
+    unpack: Unpack = "whole"
+    terms: Terms | None = None
+
+    @property
+    def placing(self) -> dict[str, str]:
+        """Where it goes and what must be accepted, as far as that is anything special."""
+        special = {"into": self.into, "unpack": self.unpack, "terms": self.terms}
+        return {key: value for key, value in special.items() if value not in ("", "whole", None)}
+
+    def covers(self, name: str) -> bool:
+        """Whether an asset of that name is one of those that a glob stands for."""
+        return self.is_glob and fnmatch.fnmatchcase(name, self.name)
+
+    def named(self, asset: str) -> PinnedArtifact:
+        """The pin of one asset that a glob stands for.
+
+        Raises ``ValueError`` for a name that is no plain file's.
+        """
+        file = check_file_name(asset)
+        references = tuple(replace(each, file=file) for each in self.references)
+        return replace(self, name=file, references=references, is_glob=False)
 
 
 def pin_artifacts(
@@ -55,18 +84,43 @@ def _pin(release: Release, row: ArtifactRow, target: str, *, allow_local: bool) 
     component = release.components[row.component]
     version = component.version_for(target)
     words = {"version": version, **spellings(Target.parse(target))}
+    glob = None if row.assets is None else _glob(row, component)
+    if glob is not None:
+        words["asset"] = _ASSET
     references = tuple(
         Reference.parse(_fill(text, words), allow_local=allow_local) for text in row.references
     )
+    if glob is not None:
+        references = tuple(_of_assets(each, glob) for each in references)
+    name = _fill(row.name, words) if row.name else references[0].file
     return PinnedArtifact(
-        name=check_file_name(_fill(row.name, words) if row.name else references[0].file),
+        name=name if glob is not None else check_file_name(name),
         component=row.component,
         version=version,
         references=references,
         targets=(target,),
         max_size=ByteSize.parse(row.max_size) if row.max_size else None,
         licence=component.licence,
+        is_glob=glob is not None,
+        into=row.into,
+        unpack=row.unpack,
+        terms=row.terms,
     )
+
+
+def _glob(row: ArtifactRow, component: Component) -> str:
+    glob = _fill(row.assets or "", {"pattern": component.pattern or "*"})
+    if row.name is not None:
+        raise ValueError("a name and a glob of assets exclude each other")
+    if not glob or "/" in glob:
+        raise ValueError(f"expected a glob of file names such as *.vvm, got {glob!r}")
+    return glob
+
+
+def _of_assets(reference: Reference, glob: str) -> Reference:
+    if reference.source != "github" or reference.file != _ASSET:
+        raise ValueError("expected github:owner/repo@tag/{asset} beside a glob of assets")
+    return replace(reference, file=glob)
 
 
 @resources.cached

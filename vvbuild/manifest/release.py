@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from vvbuild.manifest.targets import official_targets
 from vvbuild.model.digest import Digest
 from vvbuild.model.release import Release
 from vvbuild.model.target import Target
+
+# What is none is never made into a path.
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
 class LoadedRelease:
@@ -79,6 +83,7 @@ class LoadedRelease:
                     "references": [str(reference) for reference in item.references],
                     "targets": item.targets,
                     "max_size": item.max_size,
+                    **item.placing,
                 }
                 for item in self.artifacts
             ]
@@ -100,14 +105,15 @@ def _by_version(name: str) -> tuple[int, tuple[int, ...], str]:
 
 def find_release(name: str) -> LoadedRelease:
     """The release of that name. Raises :class:`UnknownNameError` with the nearest."""
-    names = release_names()
-    if name not in names:
+    path = resources.manifest_file(f"releases/{name}.toml") if _NAME.fullmatch(name) else None
+    if path is None or not path.is_file():
+        names = release_names()
         raise UnknownNameError(
             no_such("release", name, names),
             context={"releases": ", ".join(names)},
             hint="`vvbuild releases` lists them.",
         )
-    return load_release(resources.manifest_file(f"releases/{name}.toml"))
+    return load_release(path)
 
 
 def load_release(path: Path, *, allow_local: bool = False) -> LoadedRelease:

@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 
 from vvbuild import resources
+from vvbuild.manifest.compat import TABLES
+from vvbuild.model.policy import Policy
 from vvbuild.model.release import HostTable, LockFile, Recipe, Release, Row, Targets, Tools
 from vvbuild.runtime.files import write_atomically
 
@@ -20,10 +22,12 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TYPES: dict[str, type[Row]] = {
     "host": HostTable,
     "lock": LockFile,
+    "policy": Policy,
     "recipe": Recipe,
     "release": Release,
     "targets": Targets,
     "tools": Tools,
+    **{f"compat-{name}": table for name, table in TABLES.items()},
 }
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vvbuild.model.digest import Digest
 from vvbuild.model.reference import Reference
+from vvbuild.model.release import Member, Unpack
 from vvbuild.model.size import ByteSize
 
 # Control characters, what Windows forbids, what makes text run backwards or breaks lines, and
@@ -39,7 +41,9 @@ class Artifact:
 
     ``size`` is exact; where nobody could know it, ``max_size`` bounds what may be read.
     ``targets`` holds the names of the targets that need it. ``provenance`` says per fact
-    where it came from.
+    where it came from. It goes into the folder ``into`` of its component's tree, by ``unpack``;
+    ``members`` are then what the lock knows of that. ``terms`` is the digest of a text that
+    must be accepted first.
     """
 
     name: str
@@ -52,6 +56,10 @@ class Artifact:
     targets: tuple[str, ...] = ()
     licence: str = ""
     provenance: dict[str, str] = field(default_factory=dict)
+    into: str = ""
+    unpack: Unpack = "whole"
+    members: Mapping[str, Member] = field(default_factory=dict)
+    terms: Digest | None = None
 
     @property
     def limit(self) -> ByteSize:

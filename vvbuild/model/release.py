@@ -20,6 +20,8 @@ Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=64)]
 ComponentSource = Literal["core-downloader", "github", "pypi", "npm", "url", "package"]
 Flavour = Literal["voicevox", "microsoft", "pypi"]
 ArchiveKind = Literal["vvpp", "7z"]
+Terms = Literal["file", "release-note"]
+Unpack = Literal["whole", "strip-top", "no"]
 
 COMPONENTS = (
     "engine", "core", "extra-cores", "downloader", "onnxruntime", "cuda", "cudnn", "directml",
@@ -94,21 +96,22 @@ class Component(Row, frozen=True, kw_only=True):
     versions: Annotated[
         dict[str, str], Meta(description="Target or glob → version, where they differ.")
     ] = {}
+    also: Annotated[
+        list[Text], Meta(description="Further versions beside it; only `extra-cores` has them.")
+    ] = []
     pattern: Annotated[
         str | None, Meta(description="Which files of the models are taken, as a glob.")
     ] = None
     note: Annotated[str, Meta(description="What a maintainer should know.")] = ""
 
+    def glob_for(self, target: str) -> str | None:
+        """The key of ``versions`` that counts for a target: the first that fits."""
+        return next((glob for glob in self.versions if fnmatch.fnmatchcase(target, glob)), None)
+
     def version_for(self, target: str) -> str:
-        """The version for a target: the first glob of ``versions`` that fits, else the pin."""
-        return next(
-            (
-                version
-                for pattern, version in self.versions.items()
-                if fnmatch.fnmatchcase(target, pattern)
-            ),
-            self.version,
-        )
+        """The version for a target: that of the glob that counts, else the pin."""
+        glob = self.glob_for(target)
+        return self.version if glob is None else self.versions[glob]
 
     def concerns(self, target: str) -> bool:
         """Whether bundles for ``target`` have it."""
@@ -135,6 +138,30 @@ class ArtifactRow(Row, frozen=True, kw_only=True):
     ] = None
     source: Annotated[
         ComponentSource | None, Meta(description="Where it differs from the component's.")
+    ] = None
+    assets: Annotated[
+        str | None,
+        Meta(
+            description="Glob over a GitHub release's assets, each of which is an artifact; "
+            "`{pattern}` is the component's, and `{asset}` in the reference stands for the name."
+        ),
+    ] = None
+    into: Annotated[
+        str, Meta(description="Folder of the component's tree that it is put into.")
+    ] = ""
+    unpack: Annotated[
+        Unpack,
+        Meta(
+            description="`whole`: as the archive is; `strip-top`: without its one top folder; "
+            "`no`: the file itself."
+        ),
+    ] = "whole"
+    terms: Annotated[
+        Terms | None,
+        Meta(
+            description="Where the text is that must be accepted first: `file`, the artifact "
+            "itself; `release-note`, a block of its GitHub release's text."
+        ),
     ] = None
     max_size: Annotated[
         str | None, Meta(description="Limit where nobody can know the size, such as `200MiB`.")
@@ -212,6 +239,18 @@ class Release(Row, frozen=True, kw_only=True):
         }
 
 
+class Member(Row, frozen=True, kw_only=True):
+    """A file or link of an unpacked artifact."""
+
+    sha256: Annotated[
+        Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None,
+        Meta(description="What its bytes must be; missing for a link."),
+    ] = None
+    size: Annotated[int, Meta(ge=0, description="Its size in bytes.")] = 0
+    program: Annotated[bool, Meta(description="Whether it has execute bits.")] = False
+    link: Annotated[str | None, Meta(description="What a symbolic link says.")] = None
+
+
 class LockedArtifact(Row, frozen=True, kw_only=True):
     """An artifact with its bytes fixed."""
 
@@ -239,6 +278,14 @@ class LockedArtifact(Row, frozen=True, kw_only=True):
         Meta(description="The most bytes that are read, where nobody could know the size."),
     ] = None
     licence: Annotated[str, Meta(description="SPDX expression or LicenseRef.")] = ""
+    members: Annotated[
+        dict[str, Member],
+        Meta(description="Path in the component's tree → what the downloader must leave there."),
+    ] = {}
+    terms: Annotated[
+        Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None,
+        Meta(description="SHA-256 of the text, in `locks/terms/`, that must be accepted first."),
+    ] = None
     provenance: Annotated[dict[str, str], Meta(description="Fact → where it came from.")] = {}
 
 
@@ -278,6 +325,7 @@ class OsRow(Row, frozen=True, kw_only=True):
     package: str
     python: str
     program_suffix: str
+    shell: Annotated[str, Meta(description="`shell` of the steps of a CI job on it.")]
 
 
 class ArchRow(Row, frozen=True, kw_only=True):
