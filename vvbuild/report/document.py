@@ -10,10 +10,22 @@ Style = Literal["", "good", "bad", "warn", "dim", "bold"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence of its own."""
+    """A sentence of its own.
+
+    With ``hang`` it is broken between words where it is longer than the page, and all but the
+    first line begin with so many blanks.
+    """
 
     text: str
     style: Style = ""
+    hang: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """One line for a program, which no width breaks or cuts and no style colours."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +48,7 @@ class Pairs:
     rows: tuple[tuple[str, str], ...]
 
 
-Block: TypeAlias = Line | Table | Pairs
+Block: TypeAlias = Line | Raw | Table | Pairs
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from vvbuild.report.document import Block, Line, Pairs, Table
+from vvbuild.report.document import Block, Line, Pairs, Raw, Table
 from vvbuild.report.sanitize import clean, clean_lines
 
 _GAP = "  "
+_WORD = re.compile(r"\s*\S+")
 
 
 def render(blocks: Iterable[Block], width: int = 100) -> str:
     """The whole text, with a line end at its end unless it is empty."""
     lines: list[str] = []
     for block in blocks:
-        if lines and not isinstance(block, Line):
+        if lines and not isinstance(block, (Line, Raw)):
             lines.append("")
         lines.extend(_lines(block, width))
     return "".join(f"{line.rstrip()}\n" for line in lines)
@@ -24,6 +26,28 @@ def render(blocks: Iterable[Block], width: int = 100) -> str:
 def display_width(text: str) -> int:
     """Columns that a terminal needs: East Asian wide characters take two."""
     return sum(map(_width, text))
+
+
+def line_texts(line: Line, width: int) -> Iterator[str]:
+    """The safe lines of a sentence, broken between words where it says so."""
+    for text in clean_lines(line.text):
+        if line.hang is None:
+            yield text
+        else:
+            # Once more: a word that may not begin a line may do so now.
+            yield from map(clean, _wrapped(text, width, " " * line.hang))
+
+
+def _wrapped(text: str, width: int, indent: str) -> Iterator[str]:
+    line = ""
+    # Blanks before a word belong to it, so that columns at the start stay.
+    for part in _WORD.findall(text):
+        if line.strip() and display_width(line + part) > width:
+            yield line
+            line = indent + part.lstrip()
+        else:
+            line += part
+    yield line
 
 
 def _width(character: str) -> int:
@@ -62,7 +86,9 @@ def _cut(text: str, width: int) -> str:
 
 def _lines(block: Block, width: int) -> Iterator[str]:
     if isinstance(block, Line):
-        yield from clean_lines(block.text)
+        yield from line_texts(block, width)
+    elif isinstance(block, Raw):
+        yield clean(block.text)
     elif isinstance(block, Pairs):
         rows = [(clean(name), clean(value)) for name, value in block.rows]
         longest = max((display_width(name) for name, _ in rows), default=0)

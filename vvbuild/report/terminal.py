@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from vvbuild.report.document import Block, Line, Pairs, Table
-from vvbuild.report.plain import column_widths, display_width, fit
-from vvbuild.report.sanitize import clean, clean_lines
+from vvbuild.report.document import Block, Line, Pairs, Raw, Table
+from vvbuild.report.plain import column_widths, display_width, fit, line_texts
+from vvbuild.report.sanitize import clean
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,11 +28,13 @@ def show(blocks: Iterable[Block], console: Console) -> None:
 
     first = True
     for block in blocks:
-        if not first and not isinstance(block, Line):
+        if not first and not isinstance(block, (Line, Raw)):
             console.print()
         first = False
         if isinstance(block, Line):
-            console.print(Text("\n".join(clean_lines(block.text)), STYLES[block.style]))
+            console.print(Text("\n".join(line_texts(block, console.width)), STYLES[block.style]))
+        elif isinstance(block, Raw):
+            console.print(Text(clean(block.text)), soft_wrap=True)
         elif isinstance(block, Pairs):
             rows = [(clean(name), clean(value)) for name, value in block.rows]
             longest = max((display_width(name) for name, _ in rows), default=0)
