@@ -67,6 +67,42 @@ def start_up(rounds: int) -> None:
     print("peer: python -c 'import typer, rich'\n")
 
 
+CHECK = [*VVBUILD, "check", "--all", "-q"]
+# Beside the packaged ones, which makes ten times as many.
+COPIES = 9
+
+
+def all_pins(rounds: int) -> None:
+    """All releases for all targets by all rules, beside the start of the program alone."""
+    mine, start, factor = ratio(CHECK, [*VVBUILD, "--help"], rounds, in_a_pipe)
+    row = f"{'vvbuild check --all':34} {'pipe':9} {mine * 1000:6.0f}ms {start * 1000:6.0f}ms"
+    print(f"{row} {factor:6.2f}   at most 3.0\npeer: vvbuild --help")
+    with tempfile.TemporaryDirectory() as folder:
+        releases = Path(__file__).resolve().parent.parent / "manifests" / "releases"
+        names = [path.stem for path in releases.glob("[!_]*.toml")]
+        many = len(names) * (1 + COPIES)
+        _copy_releases(releases, Path(folder, "releases"), names)
+        ten, _, _ = ratio(
+            [*CHECK, "--manifests", folder], [*VVBUILD, "--help"], max(rounds // 3, 3), in_a_pipe
+        )
+    each, each_of_many = (mine - start) / len(names), (ten - start) / many
+    print(
+        f"one of {len(names)} releases: {each * 1000:.2f} ms, of {many}: "
+        f"{each_of_many * 1000:.2f} ms, ratio {each_of_many / each:.2f}   "
+        "bar: at most 1.2, as cost grows with the releases alone\n"
+    )
+
+
+def _copy_releases(releases: Path, folder: Path, names: list[str]) -> None:
+    """The same releases under other names; what they extend stays where it is."""
+    folder.mkdir()
+    for name in names:
+        text = (releases / f"{name}.toml").read_text(encoding="utf-8")
+        for number in range(COPIES):
+            copy = text.replace(f'name = "{name}"', f'name = "copy-{number}-{name}"', 1)
+            (folder / f"copy-{number}-{name}.toml").write_text(copy, encoding="utf-8")
+
+
 def repeated_bundle() -> None:
     """A second identical bundle does no step's work; the first one fills the store."""
     with tempfile.TemporaryDirectory() as folder:
@@ -88,6 +124,7 @@ def main() -> None:
     parser.add_argument("--no-bundle", action="store_true", help="only what needs no network")
     chosen = parser.parse_args()
     start_up(chosen.rounds)
+    all_pins(chosen.rounds)
     if not chosen.no_bundle:
         repeated_bundle()
 

@@ -192,7 +192,7 @@ def test_the_lock_of_another_manifest_is_refused(
     good: dict[str, Any], refusal: Callable[[object], str]
 ) -> None:
     assert "another state of the manifest" in refusal({**good, "manifest_sha256": "0" * 64})
-    assert "another state of the manifest" in refusal({**good, "release": "other"})
+    assert "but this is the lock of 'other'" in refusal({**good, "release": "other"})
 
 
 @pytest.mark.parametrize(

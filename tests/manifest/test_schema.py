@@ -12,6 +12,7 @@ import pytest
 
 from tests.manifest.conftest import edited
 from vvbuild import resources
+from vvbuild.manifest.compat import TABLES
 from vvbuild.manifest.inherit import read_release
 from vvbuild.manifest.release import release_names
 from vvbuild.manifest.schema import TYPES, schema_files, write_schemas
@@ -29,6 +30,8 @@ PACKAGED = {
     "targets": [MANIFESTS / "targets.toml"],
     "tools": [MANIFESTS / "tools.toml"],
     "host": [MANIFESTS / "host.toml"],
+    "policy": [MANIFESTS / "policy.toml"],
+    **{f"compat-{name}": [MANIFESTS / "compat" / f"{name}.toml"] for name in TABLES},
 }
 
 
@@ -133,6 +136,14 @@ BAD = [
     ("targets", 'runner = "', 'runer = "'),
     ("tools", 'member = "', 'members = "'),
     ("host", 'why = "', 'wy = "'),
+    ("policy", 'min_age = "', 'age = "'),
+    ("compat-onnxruntime", 'flavour = "pypi"', 'flavour = "pipy"'),
+    ("compat-core", 'file_name = "versioned"', 'file_name = "version"'),
+    ("compat-additional-libraries", 'cudnn = "', 'cudn = "'),
+    ("compat-models", "format = 1", 'format = "1"'),
+    ("compat-pyinstaller", 'source = "', 'sauce = "'),
+    ("compat-gpu", 'capability = "6.1"', 'capability = "6.1.0"'),
+    ("compat-troubles", "grave = true", 'grave = "yes"'),
     ("lock", '"sha256": "', '"sha256": "0'),
     ("lock", '"size": ', '"size": -'),
     ("lock", '"schema": "vvbuild.lock/1"', '"schema": "other"'),

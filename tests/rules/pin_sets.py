@@ -9,7 +9,9 @@ from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import Finding
 from vvbuild.model.target import Target
 from vvbuild.rules import pins as _pins  # noqa: F401 - registers its rules
+from vvbuild.rules import pins_cores as _pins_cores  # noqa: F401 - registers its rules
 from vvbuild.rules import pins_gpu as _pins_gpu  # noqa: F401 - registers its rules
+from vvbuild.rules import pins_known as _pins_known  # noqa: F401 - registers its rules
 from vvbuild.rules.pin_evidence import Pin, PinEvidence
 from vvbuild.rules.registry import judge
 
@@ -70,6 +72,7 @@ def pins(
                 provided_by="additional-libraries"
                 if provided and name in ("cuda", "cudnn", "directml")
                 else None,
+                pattern="[!n]*" if name == "models" else None,
             )
             for name, version in kept.items()
         },
@@ -87,6 +90,14 @@ def with_pin(evidence: PinEvidence, name: str, **changes: object) -> PinEvidence
     """The evidence with one pin changed."""
     changed = replace(evidence.pins[name], **changes)  # type: ignore[arg-type]
     return replace(evidence, pins={**evidence.pins, name: changed})
+
+
+def with_cores(evidence: PinEvidence, first: str, *others: str) -> PinEvidence:
+    """The evidence with extra cores."""
+    extra = replace(
+        evidence.pins["core"], version=first, also=others, key="components.extra-cores.version"
+    )
+    return replace(evidence, pins={**evidence.pins, "extra-cores": extra})
 
 
 def found(evidence: PinEvidence, severity: str | None = None) -> list[str]:

@@ -60,11 +60,19 @@ def test_a_core_opens_the_library_of_one_flavour(target: str) -> None:
     assert found(pins(ERA_11, target, flavour="voicevox"), "error") == ["core-ort-filename"]
 
 
-@pytest.mark.parametrize(
-    ("version", "fits"), [("1.16.3", False), ("1.17.0", True), ("1.29.1", True), ("1.30.0", False)]
-)
-def test_a_core_accepts_a_range_of_the_api(version: str, fits: bool) -> None:
+@pytest.mark.parametrize(("version", "fits"), [("1.16.3", False), ("1.17.0", True)])
+def test_a_core_needs_a_least_api(version: str, fits: bool) -> None:
     assert ("core-ort-api" not in found(pins(MAIN, "linux-x64-cpu", onnxruntime=version))) is fits
+
+
+@pytest.mark.parametrize(("version", "tried"), [("1.29.1", True), ("1.30.0", False)])
+def test_a_core_takes_a_newer_api_than_it_was_tried_with_and_warns(
+    version: str, tried: bool
+) -> None:
+    newer = pins(MAIN, "linux-x64-cpu", onnxruntime=version)
+
+    assert ("core-ort-untried" not in found(newer, "warning")) is tried
+    assert found(newer, "error") == []
 
 
 def test_the_downloader_takes_a_range() -> None:
@@ -112,6 +120,7 @@ def test_an_onnxruntime_that_was_never_published_for_a_target() -> None:
 @pytest.mark.parametrize(
     ("version", "python", "fits"),
     [
+        ("5.10.1", "==3.11.4", False), ("5.10.1", "==3.11.3", True), ("5.12.0", "==3.11.4", True),
         ("5.3", "==3.8.10", True), ("5.3", "==3.11.3", False), ("5.13.2", "==3.11.9", True),
         ("6.17.0", "==3.14.6", True), ("6.14.2", "==3.14.6", False), ("6.21.0", "==3.14.6", True),
         ("6.22.3", ">=3.10,<3.14", True), ("6.22.3", ">=3.7,<3.14", False),
@@ -142,6 +151,9 @@ def test_the_engine_is_not_pinned_as_another_one() -> None:
 
     assert found(replace(evidence, pins={**evidence.pins, "engine": same})) == []
     other = replace(same, version="0.25.1")
+    renamed = replace(evidence, release="0.25.1")
+    assert found(renamed) == ["duplicate-pin-disagrees"]
+    assert found(replace(evidence, release="0.25.2")) == []
     doubled = replace(evidence, pins={**evidence.pins, "engine": other})
     assert found(doubled) == ["duplicate-pin-disagrees"]
 

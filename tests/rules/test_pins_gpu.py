@@ -91,6 +91,9 @@ def test_b018_cudnn_8_on_windows_needs_zlib() -> None:
 
     assert found(windows, "error") == ["zlib-for-cudnn8"]
     assert found(pins(ERA_11, "linux-x64-cuda", without="zlibwapi")) == []
+    extra = with_pin(pins(MAIN | {"zlibwapi": "1.2.3"}, "win-x64-cuda"), "zlibwapi")
+    assert only(extra, "zlib-superfluous").severity == "info"
+    assert "zlib-superfluous" not in found(pins(ERA_12, "win-x64-cuda"))
     nine = pins(WHEELS, "win-x64-cuda")
     assert "zlibwapi" not in nine.pins
     assert "zlib-for-cudnn8" not in found(nine)

@@ -17,6 +17,8 @@ from vvbuild.model.release import COMPONENTS, Component, ComponentName, Flavour,
 _FLAVOURS: tuple[str, ...] = get_args(Flavour)
 _VERSION = re.compile(r"[0-9][0-9A-Za-z._+-]*")
 _EXAMPLE = "Write it like --set onnxruntime=1.23.2 or --set onnxruntime=pypi:1.27.0."
+# What is told of a text that may be of any length.
+_SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,57 +37,91 @@ def parse_override(text: str) -> Override:
     """
     name, equals, value = text.partition("=")
     if not equals:
-        raise UsageError(f"Expected component=version, got {text!r}.", hint=_EXAMPLE)
+        raise UsageError(f"Expected component=version, got {_shown(text)}.", hint=_EXAMPLE)
     if name not in COMPONENTS:
         raise UnknownNameError(no_such("component", name, COMPONENTS), hint=_EXAMPLE)
     flavour, colon, version = value.rpartition(":")
     if colon and name != "onnxruntime":
-        raise UsageError(f"Only onnxruntime has flavours, got {text!r}.", hint=_EXAMPLE)
+        raise UsageError(f"Only onnxruntime has flavours, got {_shown(text)}.", hint=_EXAMPLE)
     if colon and flavour not in _FLAVOURS:
         raise UnknownNameError(no_such("flavour", flavour, _FLAVOURS), hint=_EXAMPLE)
     if not _VERSION.fullmatch(version):
-        raise UsageError(f"Expected a version such as 1.23.2, got {version!r}.", hint=_EXAMPLE)
+        raise UsageError(
+            f"Expected a version such as 1.23.2, got {_shown(version)}.", hint=_EXAMPLE
+        )
     # Both were looked up above.
     return Override(cast(ComponentName, name), version, cast(Flavour, flavour) if colon else None)
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def with_overrides(release: Release, overrides: Sequence[Override]) -> Release:
     """The release with other pins. What an overridden component provides moves with it.
 
-    Raises :class:`UsageError` for a component that the release has not, or that another one
-    provides.
+    ``extra-cores`` can be set several times and without being in the release. Raises
+    :class:`UsageError` for a component that the release has not, that another one provides, or
+    that is set twice.
     """
     components = dict(release.components)
-    python = release.python
+    engine, python = release.engine, release.python
+    _refuse_twice(overrides)
     for each in overrides:
         if each.component == "python":
             python = msgspec.structs.replace(python, requires=f"=={each.version}")
+        elif each.component == "engine":
+            engine = msgspec.structs.replace(engine, version=each.version)
+        elif each.component == "extra-cores":
             continue
-        if each.component not in components:
-            raise UsageError(
-                f"{release.name} has no component {each.component!r}.",
-                context={"components": ", ".join(sorted(components))},
-            )
-        _refuse_provided(release, components[each.component], each)
-        components[each.component] = msgspec.structs.replace(
-            components[each.component],
-            version=each.version,
-            versions={},
-            flavour=each.flavour or components[each.component].flavour,
+        else:
+            components[each.component] = _overridden(release, each)
+            components.update(_moved_along(components, each))
+    extra = [each.version for each in overrides if each.component == "extra-cores"]
+    if extra:
+        like = release.components.get("extra-cores") or _present(release, "core")
+        components["extra-cores"] = msgspec.structs.replace(
+            like, version=extra[0], versions={}, also=extra[1:]
         )
-        components.update(_moved_along(components, each))
-    return msgspec.structs.replace(release, components=components, python=python)
+    return msgspec.structs.replace(release, components=components, engine=engine, python=python)
 
 
-def _refuse_provided(release: Release, component: Component, override: Override) -> None:
+def _refuse_twice(overrides: Sequence[Override]) -> None:
+    seen: dict[str, Override] = {}
+    for each in overrides:
+        if each.component in seen and each.component != "extra-cores":
+            raise UsageError(
+                f"{each.component} is set twice, to {seen[each.component].version} "
+                f"and to {each.version}."
+            )
+        seen[each.component] = each
+
+
+def _present(release: Release, name: ComponentName) -> Component:
+    if name not in release.components:
+        raise UsageError(
+            f"{release.name} has no component {name!r}.",
+            context={"components": ", ".join(sorted(release.components))},
+        )
+    return release.components[name]
+
+
+def _overridden(release: Release, override: Override) -> Component:
+    component = _present(release, override.component)
     provider = component.provided_by
     if provider is not None:
         raise UsageError(
             f"{override.component} of {release.name} is provided by {provider}, "
             "so it cannot be chosen alone.",
             hint=f"Set {provider} instead: --set {provider}=VERSION "
-            f"(now {release.components[provider].version}).",
+            f"(now {_present(release, provider).version}).",
         )
+    return msgspec.structs.replace(
+        component,
+        version=override.version,
+        versions={},
+        flavour=override.flavour or component.flavour,
+    )
 
 
 def _moved_along(

@@ -9,15 +9,25 @@ from datetime import date
 
 from vvbuild.check.overrides import Override, with_overrides
 from vvbuild.manifest.compat import compat_tables
+from vvbuild.manifest.decode import no_such
 from vvbuild.manifest.release import LoadedRelease
+from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import SEVERITIES, Finding, Severity
-from vvbuild.model.release import Release
+from vvbuild.model.release import Component, Release
 from vvbuild.model.target import Target
 from vvbuild.rules import pins as _pins  # noqa: F401 - registers its rules
+from vvbuild.rules import pins_cores as _pins_cores  # noqa: F401 - registers its rules
 from vvbuild.rules import pins_gpu as _pins_gpu  # noqa: F401 - registers its rules
+from vvbuild.rules import pins_known as _pins_known  # noqa: F401 - registers its rules
 from vvbuild.rules import waivers as _waivers  # noqa: F401 - registers its rules
-from vvbuild.rules.pin_evidence import Pin, PinEvidence, WaiverEvidence, WaiverUse
-from vvbuild.rules.registry import judge
+from vvbuild.rules.pin_evidence import (
+    Pin,
+    PinEvidence,
+    PinnedReference,
+    WaiverEvidence,
+    WaiverUse,
+)
+from vvbuild.rules.registry import RULES, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,39 +90,46 @@ def check(
 def pin_evidence(release: Release, target: Target) -> PinEvidence:
     """The pins of a release for one target, as facts for rules."""
     name = str(target)
+    files = tuple(_references(release, name))
+    with_files = {each.component for each in files}
+    official = official_targets().get(target)
     return PinEvidence(
         release=release.name,
         target=target,
         targets=tuple(release.targets),
         engine=release.engine.version,
         python=release.python.requires,
-        pins=dict(_pins_for(release, name)),
+        pins={
+            component: _pin(component, row, name, has_files=component in with_files)
+            for component, row in release.components.items()
+            if row.concerns(name)
+        },
         tables=compat_tables(),
+        runner=release.runners.get(name) or (official.runner if official else None),
+        references=files,
     )
 
 
-def _pins_for(release: Release, target: str) -> Iterator[tuple[str, Pin]]:
-    with_files = {
-        row.component
-        for row in release.artifacts
-        if any(fnmatch.fnmatchcase(target, pattern) for pattern in row.targets)
-    }
-    for name, component in release.components.items():
-        if not component.concerns(target):
-            continue
-        glob = next((g for g in component.versions if fnmatch.fnmatchcase(target, g)), None)
-        key = "version" if glob is None else f"versions.{glob}"
-        yield (
-            name,
-            Pin(
-                version=component.version_for(target),
-                source=component.source,
-                key=f"components.{name}.{key}",
-                flavour=component.flavour,
-                provided_by=component.provided_by,
-                has_files=name in with_files,
-            ),
-        )
+def _references(release: Release, target: str) -> Iterator[PinnedReference]:
+    for place, row in enumerate(release.artifacts):
+        if any(fnmatch.fnmatchcase(target, glob) for glob in row.targets):
+            for index, text in enumerate(row.references):
+                yield PinnedReference(row.component, text, f"artifacts.{place}.references.{index}")
+
+
+def _pin(name: str, component: Component, target: str, *, has_files: bool) -> Pin:
+    glob = component.glob_for(target)
+    key = "version" if glob is None else f"versions.{glob}"
+    return Pin(
+        version=component.version_for(target),
+        source=component.source,
+        key=f"components.{name}.{key}",
+        flavour=component.flavour,
+        provided_by=component.provided_by,
+        has_files=has_files,
+        also=tuple(component.also),
+        pattern=component.pattern,
+    )
 
 
 def _judge_pins(release: Release, targets: Sequence[Target]) -> Iterator[Finding]:
@@ -144,10 +161,24 @@ def _waive(
                 reason=waiver.reason,
                 until=waiver.until,
                 expired=expired,
-                used=bool(accepted),
+                unknown=_unknown(waiver.rule),
+                used=bool(accepted) or _is_for_verify(waiver.rule),
             )
         )
     return waived, tuple(uses)
+
+
+def _is_for_verify(name: str) -> bool:
+    """Whether a rule looks at the bytes of a bundle: its findings are waived there, not here."""
+    return name in RULES and RULES[name].takes not in (PinEvidence, WaiverEvidence)
+
+
+def _unknown(name: str) -> str | None:
+    """The sentence about a rule that there is not."""
+    if name not in RULES:
+        # The rules over bytes need the readers of binaries; few manifests name one of them.
+        from vvbuild.rules import bundle as _bundle  # noqa: F401 - registers its rules
+    return None if name in RULES else no_such("rule", name, sorted(RULES))
 
 
 def _about_waivers(finding: Finding) -> Finding:

@@ -141,7 +141,10 @@ def _checked(
     problems = list(_problems(row, allow_local=allow_local))
     if problems:
         raise document.error(problems, LockError)
-    if row.release != release or row.manifest_sha256 != expected.hex:
+    if row.release != release:
+        complaint = f"expected {release!r}, but this is the lock of {row.release[:64]!r}"
+        raise document.error([(("release",), complaint)], LockError)
+    if row.manifest_sha256 != expected.hex:
         raise LockError(
             f"{path} was made from another state of the manifest of {release!r}.",
             context={"lock says": row.manifest_sha256, "manifest is": expected},

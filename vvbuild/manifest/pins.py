@@ -6,6 +6,7 @@ import fnmatch
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from vvbuild import resources
@@ -83,7 +84,7 @@ def pin_artifacts(
 def _pin(release: Release, row: ArtifactRow, target: str, *, allow_local: bool) -> PinnedArtifact:
     component = release.components[row.component]
     version = component.version_for(target)
-    words = {"version": version, **spellings(Target.parse(target))}
+    words = {"version": version, **_spellings(target)}
     glob = None if row.assets is None else _glob(row, component)
     if glob is not None:
         words["asset"] = _ASSET
@@ -99,13 +100,17 @@ def _pin(release: Release, row: ArtifactRow, target: str, *, allow_local: bool) 
         version=version,
         references=references,
         targets=(target,),
-        max_size=ByteSize.parse(row.max_size) if row.max_size else None,
+        max_size=_size(row.max_size) if row.max_size else None,
         licence=component.licence,
         is_glob=glob is not None,
         into=row.into,
         unpack=row.unpack,
         terms=row.terms,
     )
+
+
+# Releases share their limits, and a size is read by exact arithmetic, which takes its time.
+_size = lru_cache(maxsize=64)(ByteSize.parse)
 
 
 def _glob(row: ArtifactRow, component: Component) -> str:
@@ -140,6 +145,11 @@ def spellings(target: Target) -> Mapping[str, str]:
         "libraries": f"{device.additional_libraries}-{core_os}-{core_arch}",
     }
     return MappingProxyType(words)
+
+
+@resources.cached
+def _spellings(target: str) -> Mapping[str, str]:
+    return spellings(Target.parse(target))
 
 
 def _fill(text: str, words: Mapping[str, str]) -> str:

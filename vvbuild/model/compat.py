@@ -107,7 +107,10 @@ class CoreRow(Row, frozen=True, kw_only=True):
         str | None, Meta(description="The oldest ONNX Runtime whose API it uses.")
     ] = None
     onnxruntime_most: Annotated[
-        str | None, Meta(description="The newest series of ONNX Runtime that it accepts.")
+        str | None, Meta(description="The newest series of ONNX Runtime that it was tried with.")
+    ] = None
+    asset: Annotated[
+        str | None, Meta(description="The name of its archive, as a reference spells it.")
     ] = None
     cuda: Annotated[int, Meta(description="CUDA's major of its generation.")]
     models: Annotated[list[int], Meta(description="Formats of voice models that it loads.")] = (
@@ -161,6 +164,9 @@ class ModelsRow(Row, frozen=True, kw_only=True):
 
     versions: Versions
     format: Annotated[int, Meta(description="`vvm_format_version`.")]
+    mixed: Annotated[
+        bool, Meta(description="Whether the release holds other products' voices too.")
+    ] = False
     source: Source
 
 
@@ -227,6 +233,36 @@ class GpuTable(Row, frozen=True, kw_only=True):
     provider: list[ProviderRow]
 
 
+class TroubleRow(Row, frozen=True, kw_only=True):
+    """What is known to go wrong with certain versions."""
+
+    component: Annotated[ComponentName, Meta(description="Whose versions are meant.")]
+    versions: Versions
+    flavour: Annotated[Flavour | None, Meta(description="Only this build of it.")] = None
+    targets: Annotated[list[str], Meta(min_length=1, description="Names or globs of targets.")] = (
+        msgspec.field(default_factory=lambda: ["*"])
+    )
+    runners: Annotated[
+        list[str] | None, Meta(description="Only where one of these CI runners builds it.")
+    ] = None
+    together: Annotated[
+        dict[ComponentName, Versions],
+        Meta(description="Only beside these: component → versions."),
+    ] = msgspec.field(default_factory=dict)
+    what: Annotated[Text, Meta(description="What goes wrong, as the end of a sentence.")]
+    grave: Annotated[
+        bool, Meta(description="Whether a release with it must not go out; else it is a warning.")
+    ] = False
+    source: Source
+
+
+class TroublesTable(Row, frozen=True, kw_only=True):
+    """``manifests/compat/troubles.toml``."""
+
+    schema: Literal["vvbuild.compat.troubles/1"]
+    trouble: list[TroubleRow]
+
+
 class Compat(msgspec.Struct, frozen=True, kw_only=True):
     """All tables."""
 
@@ -236,3 +272,4 @@ class Compat(msgspec.Struct, frozen=True, kw_only=True):
     models: ModelsTable
     pyinstaller: PyInstallerTable
     gpu: GpuTable
+    troubles: TroublesTable

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 Numbers: TypeAlias = "tuple[int, ...]"
 
-_NUMBERS = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,7}")
-_CLAUSE = re.compile(r"(>=|<=|==|>|<)\s*(\d{1,9}(?:\.\d{1,9}){0,7})")
+# A longer number would be cut into another one; \d alone would also take digits of other scripts.
+_NUMBERS = re.compile(r"\d{1,9}(?!\d)(?:\.\d{1,9}(?!\d)){0,7}", re.ASCII)
+_CLAUSE = re.compile(r"(>=|<=|==|>|<)\s*(\d{1,9}(?:\.\d{1,9}){0,7})", re.ASCII)
 _COMPARE: dict[str, Callable[[Numbers, Numbers], bool]] = {
     ">=": operator.ge, "<=": operator.le, "==": operator.eq, ">": operator.gt, "<": operator.lt,
 }  # fmt: skip
@@ -64,9 +65,24 @@ def clauses(text: str) -> tuple[tuple[str, str], ...]:
 def within(version: str, text: str) -> bool:
     """Whether a version lies in a range; one without numbers lies in none."""
     found = numbers(version)
-    return found is not None and all(
-        _COMPARE[sign](_wide(found), _wide(numbers(bound) or ())) for sign, bound in clauses(text)
+    return found is not None and _lies(_wide(found), text)
+
+
+def gaps(text: str, others: Sequence[str]) -> bool:
+    """Whether some version lies in a range and in none of ``others``.
+
+    Raises ``ValueError`` for what is no range.
+    """
+    bounds = {_wide(numbers(end) or ()) for each in (text, *others) for _, end in clauses(each)}
+    # Between two ends that follow each other nothing changes, so one version there tells of all.
+    places = [(0,) * _WIDTH, *bounds, *((*each[:-1], each[-1] + 1) for each in bounds)]
+    return any(
+        _lies(place, text) and not any(_lies(place, each) for each in others) for place in places
     )
+
+
+def _lies(found: Numbers, text: str) -> bool:
+    return all(_COMPARE[sign](found, _wide(numbers(end) or ())) for sign, end in clauses(text))
 
 
 def older(version: str, than: str) -> bool:

@@ -10,11 +10,15 @@ from functools import cached_property
 from vvbuild.model.compat import Compat, CoreRow, CudaRow, LibrariesRow
 from vvbuild.model.release import ComponentName, ComponentSource, Flavour
 from vvbuild.model.target import Target
+from vvbuild.model.version import numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A component's version for the target; ``key`` is the manifest's key that says it."""
+    """A component's version for the target; ``key`` is the manifest's key that says it.
+
+    ``also`` are further versions that the bundle has, which only extra cores are.
+    """
 
     version: str
     source: ComponentSource
@@ -22,11 +26,39 @@ class Pin:
     flavour: Flavour | None = None
     provided_by: ComponentName | None = None
     has_files: bool = False
+    also: tuple[str, ...] = ()
+    pattern: str | None = None
+
+    @property
+    def library(self) -> str:
+        """What ONNX Runtime's library of this flavour is called, without ``lib`` and ending."""
+        return "voicevox_onnxruntime" if self.flavour == "voicevox" else "onnxruntime"
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedReference:
+    """Where a component's file is fetched from, as the manifest spells it."""
+
+    component: ComponentName
+    text: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedCore:
+    """One of the cores of a bundle, and what the tables know of it."""
+
+    version: str
+    key: str
+    row: CoreRow | None
 
 
 @dataclass(frozen=True)
 class PinEvidence:
-    """A release for one target. ``targets`` are all that the release is built for."""
+    """A release for one target. ``targets`` are all that the release is built for.
+
+    ``runner`` is the machine that builds it; ``references`` are those of its files.
+    """
 
     release: str
     target: Target
@@ -35,6 +67,8 @@ class PinEvidence:
     python: str
     pins: Mapping[str, Pin]
     tables: Compat
+    runner: str | None = None
+    references: tuple[PinnedReference, ...] = ()
 
     def version(self, component: ComponentName) -> str | None:
         """The pinned version, ``None`` where the target has no such component."""
@@ -56,6 +90,18 @@ class PinEvidence:
         return self.tables.core.row(version) if version else None
 
     @cached_property
+    def cores(self) -> tuple[PinnedCore, ...]:
+        """Every core of the bundle that has a version, the newest first."""
+        found = [
+            PinnedCore(version, pin.key, self.tables.core.row(version))
+            for name in ("core", "extra-cores")
+            if (pin := self.pins.get(name)) is not None
+            for version in (pin.version, *pin.also)
+            if numbers(version) is not None
+        ]
+        return tuple(sorted(found, key=lambda each: numbers(each.version) or (), reverse=True))
+
+    @cached_property
     def libraries_row(self) -> LibrariesRow | None:
         """What the tables know of these additional libraries."""
         version = self.version("additional-libraries")
@@ -64,7 +110,11 @@ class PinEvidence:
 
 @dataclass(frozen=True, slots=True)
 class WaiverUse:
-    """A waiver of a release, and what became of it."""
+    """A waiver of a release, and what became of it.
+
+    ``unknown`` is the sentence about a rule that there is not; ``used`` is also what waives a
+    finding over other evidence than was looked at.
+    """
 
     rule: str
     targets: tuple[str, ...]
@@ -73,6 +123,7 @@ class WaiverUse:
     until: date | None
     expired: bool
     used: bool
+    unknown: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

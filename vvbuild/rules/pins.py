@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator
 
 from vvbuild.model.release import ComponentName
@@ -14,31 +15,51 @@ rule = Family(PinEvidence)
 
 _CORE = "VOICEVOX/voicevox_core"
 _DOWNLOADER = f"{_CORE}, crates/downloader/src/main.rs"
+_RUNTIMES = f"{_CORE}, crates/voicevox_core/src/core/infer/runtimes/onnxruntime.rs"
 _LATEST = "latest"
+_RELEASE = re.compile(r"\d+\.\d+\.\d+")
 
 
 @rule(
     "core-ort-api",
     "error",
-    why="A core asks ONNX Runtime for one version of its API; an older library refuses, and a "
-    "newer one was never tried.",
-    source=f"{_CORE}, crates/voicevox_core/src/core/infer/runtimes/onnxruntime.rs",
+    why="A core asks ONNX Runtime for one version of its API, and an older library refuses.",
+    source=_RUNTIMES,
     fix="Pin an ONNX Runtime inside the core's range.",
 )
 def core_ort_api(evidence: PinEvidence) -> Iterator[Found]:
-    """ONNX Runtime lies in the range that the core accepts."""
+    """ONNX Runtime is not older than the API that the core uses."""
     row, pin = evidence.core_row, evidence.pins.get("onnxruntime")
-    if row is None or pin is None or numbers(pin.version) is None:
+    if row is None or pin is None or row.onnxruntime_least is None:
         return
-    least, most = row.onnxruntime_least, row.onnxruntime_most
-    too_old = least is not None and older(pin.version, least)
-    too_new = most is not None and (series(pin.version) or ()) > (series(most) or ())
-    if too_old or too_new:
+    if older(pin.version, row.onnxruntime_least):
         yield Found(
-            f"core {evidence.version('core')} accepts onnxruntime {least} to {most}, "
+            f"core {evidence.version('core')} needs onnxruntime {row.onnxruntime_least} or newer, "
             f"but {pin.version} is pinned",
             pin.key,
-            {"least": str(least), "most": str(most), "pinned": pin.version, "table": row.source},
+            {"least": row.onnxruntime_least, "pinned": pin.version, "table": row.source},
+        )
+
+
+@rule(
+    "core-ort-untried",
+    "warning",
+    why="A core takes an ONNX Runtime newer than all that it was tried with, and says so in its "
+    "log.",
+    source=_RUNTIMES,
+    fix="Pin an ONNX Runtime inside the core's range, or try this one.",
+)
+def core_ort_untried(evidence: PinEvidence) -> Iterator[Found]:
+    """ONNX Runtime is not newer than those that the core was tried with."""
+    row, pin = evidence.core_row, evidence.pins.get("onnxruntime")
+    if row is None or pin is None or row.onnxruntime_most is None:
+        return
+    if (series(pin.version) or ()) > (series(row.onnxruntime_most) or ()):
+        yield Found(
+            f"core {evidence.version('core')} was tried with onnxruntime up to "
+            f"{row.onnxruntime_most}, but {pin.version} is pinned",
+            pin.key,
+            {"most": row.onnxruntime_most, "pinned": pin.version, "table": row.source},
         )
 
 
@@ -56,10 +77,9 @@ def core_ort_filename(evidence: PinEvidence) -> Iterator[Found]:
     if row is None or pin is None:
         return
     core = f"core {evidence.version('core')}"
-    library = "voicevox_onnxruntime" if pin.flavour == "voicevox" else "onnxruntime"
     facts = {"opens": f"{row.library} {row.onnxruntime}", "table": row.source}
-    if library != row.library:
-        yield Found(f"{core} opens {row.library}, but {library} is pinned", pin.key, facts)
+    if pin.library != row.library:
+        yield Found(f"{core} opens {row.library}, but {pin.library} is pinned", pin.key, facts)
     elif (
         row.file_name == "versioned"
         and evidence.target.os != "win"
@@ -225,8 +245,9 @@ def python_pyinstaller(evidence: PinEvidence) -> Iterator[Found]:
 def unbounded_pin(evidence: PinEvidence) -> Iterator[Found]:
     """Every pin is one version."""
     for name, pin in evidence.pins.items():
-        if not _is_one_version(pin.version):
-            yield Found(f"{name} is pinned as {pin.version!r}, which is no version", pin.key)
+        for version in (pin.version, *pin.also):
+            if not _is_one_version(version):
+                yield Found(f"{name} is pinned as {version!r}, which is no version", pin.key)
 
 
 @rule(
@@ -253,6 +274,11 @@ def duplicate_pin_disagrees(evidence: PinEvidence) -> Iterator[Found]:
     engine = evidence.pins.get("engine")
     if engine is not None and engine.version != evidence.engine:
         yield Found(f"the engine is {evidence.engine}, but {engine.version} is pinned", engine.key)
+    if _RELEASE.fullmatch(evidence.release) and evidence.release != evidence.engine:
+        yield Found(
+            f"the release is called {evidence.release}, but its engine is {evidence.engine}",
+            "engine.version",
+        )
 
 
 @rule(
@@ -305,6 +331,9 @@ def no_compat_row(evidence: PinEvidence) -> Iterator[Found]:
             continue
         whose = f" ({pin.flavour})" if pin.flavour else ""
         yield Found(f"no table knows {name} {pin.version}{whose}", pin.key)
+    for core in evidence.cores:
+        if core.row is None and core.key.startswith("components.extra-cores."):
+            yield Found(f"no table knows the extra core {core.version}", core.key)
 
 
 def _is_one_version(version: str) -> bool:

@@ -201,6 +201,20 @@ def zlib_for_cudnn8(evidence: PinEvidence) -> Iterator[Found]:
 
 
 @rule(
+    "zlib-superfluous",
+    "info",
+    why="Nothing is known to load zlibwapi.dll from cuDNN 9 on; the engine dropped it with 8.",
+    source="VOICEVOX/voicevox_engine#592",
+    fix="Leave it out.",
+)
+def zlib_superfluous(evidence: PinEvidence) -> Iterator[Found]:
+    """Without cuDNN 8 no zlibwapi is pinned."""
+    zlib, cudnn = evidence.pins.get("zlibwapi"), evidence.pins.get("cudnn")
+    if zlib is not None and cudnn is not None and within(cudnn.version, ">=9"):
+        yield Found(f"cuDNN {cudnn.version} does without the pinned zlibwapi", zlib.key)
+
+
+@rule(
     "gpu-arch-uncovered",
     "warning",
     why="Without machine code for a GPU, or code that its driver can translate, the first "

@@ -38,9 +38,27 @@ def waiver_expired(evidence: WaiverEvidence) -> Iterator[Found]:
 def waiver_unused(evidence: WaiverEvidence) -> Iterator[Found]:
     """Every waiver waives something."""
     for each in evidence.waivers:
-        if evidence.complete and not each.used and not each.expired:
+        if evidence.complete and not (each.used or each.expired or each.unknown):
             yield Found(
                 f"the waiver of {each.rule} for {', '.join(each.targets)} waives nothing",
+                each.key,
+                {"targets": ", ".join(each.targets), "reason": each.reason},
+            )
+
+
+@rule(
+    "waiver-unknown",
+    "error",
+    why="A waiver of a rule that there is not waives nothing, and a slip of the hand hides that.",
+    source="vvbuild, docs/reference/rules.md",
+    fix="Write the rule's name as `check` and `verify` print it.",
+)
+def waiver_unknown(evidence: WaiverEvidence) -> Iterator[Found]:
+    """Every waiver names a rule that there is."""
+    for each in evidence.waivers:
+        if each.unknown:
+            yield Found(
+                each.unknown,
                 each.key,
                 {"targets": ", ".join(each.targets), "reason": each.reason},
             )
