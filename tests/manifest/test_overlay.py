@@ -10,6 +10,7 @@ import pytest
 from vvbuild import resources
 from vvbuild.errors import LockError, ManifestError, UnknownNameError, UsageError
 from vvbuild.manifest.choose import choose_release
+from vvbuild.manifest.compat import compat_tables
 from vvbuild.manifest.lock import load_release_lock, lock_destination, lock_path
 from vvbuild.manifest.recipe import load_recipe
 from vvbuild.manifest.release import find_release, release_names
@@ -89,6 +90,37 @@ def test_tables_and_recipes_can_be_own_too(own: Path) -> None:
 
     assert set(tool_table().tools) == before | {"mold"}
     assert load_recipe("mine").contents_directory == "."
+
+
+def test_own_rows_of_what_fits_what_stand_before_the_packaged_ones(own: Path) -> None:
+    packaged = compat_tables()
+    (own / "compat").mkdir()
+    (own / "compat" / "onnxruntime.toml").write_text(
+        'schema = "vvbuild.compat.onnxruntime/1"\n[[cuda]]\nflavour = "voicevox"\n'
+        'versions = "==1.17.3"\ncuda = 13\ncudnn = 9\nsource = "our own build"\n',
+        encoding="utf-8",
+    )
+    resources.lay_over(own)
+
+    ours = compat_tables().onnxruntime
+    assert ours.cuda[1:] == packaged.onnxruntime.cuda
+    assert ours.directml == packaged.onnxruntime.directml
+    row = ours.cuda_row("voicevox", "1.17.3")
+    assert row is not None
+    assert row.cuda == 13
+
+
+def test_an_own_table_that_is_wrong_is_told_with_its_line(own: Path) -> None:
+    (own / "compat").mkdir()
+    path = own / "compat" / "core.toml"
+    path.write_text('schema = "vvbuild.compat.core/1"\n[[core]]\nversion = "1"\n')
+    resources.lay_over(own)
+
+    with pytest.raises(ManifestError) as caught:
+        compat_tables()
+    assert f"{path}:3: core[0].version: unknown key 'version'; did you mean versions" in str(
+        caught.value.message
+    )
 
 
 def test_nothing_of_it_is_left_once_it_is_taken_away(own: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from vvbuild import resources
 from vvbuild.manifest.decode import Document, Problem, decode, nearest, read_document
@@ -51,25 +53,32 @@ _TARGETS = tuple(f"{os}-{arch}-{device}" for os in OSES for arch in ARCHES for d
 @resources.cached
 def compat_tables() -> Compat:
     """The tables, read once. Raises :class:`~vvbuild.errors.ManifestError`."""
-    return _load(lambda name: resources.manifest_file(f"compat/{name}.toml"))
+    return load_compat(*(each / "compat" for each in resources.manifest_dirs()))
 
 
-def load_compat(directory: Path) -> Compat:
-    """The tables of one directory.
+def load_compat(*directories: Path) -> Compat:
+    """The tables of a directory, and before its rows those of the directories before it.
+
+    The first row that fits counts, so that a fork can say something else of a version; its
+    tables may have any part of the last directory's.
 
     Raises :class:`~vvbuild.errors.ManifestError` that names file, line and what was expected.
     """
-    return _load(lambda name: directory / f"{name}.toml")
 
-
-def _load(place: Callable[[str], Path]) -> Compat:
     def load(name: str, table: type[TableT]) -> TableT:
-        document = read_document(place(name))
-        loaded = decode(document, table)
-        problems = list(_table_problems(document))
-        if problems:
-            raise document.error(problems)
-        return loaded
+        paths = [each / f"{name}.toml" for each in directories]
+        own = [read_document(path) for path in paths[:-1] if path.is_file()]
+        documents = [*own, read_document(paths[-1])]
+        for document in own:
+            for key, rows in documents[-1].data.items():
+                if isinstance(rows, list):
+                    document.data.setdefault(key, [])
+        loaded = [decode(document, table) for document in documents]
+        known = [row["capability"] for each in documents for row in each.data.get("generation", [])]
+        for document in documents:
+            if problems := list(_table_problems(document, known)):
+                raise document.error(problems)
+        return _joined(loaded)
 
     return Compat(
         onnxruntime=load("onnxruntime", OnnxRuntimeTable),
@@ -82,7 +91,17 @@ def _load(place: Callable[[str], Path]) -> Compat:
     )
 
 
-def _table_problems(document: Document) -> Iterator[Problem]:
+def _joined(tables: list[TableT]) -> TableT:
+    """The last table with the rows of those before it first."""
+    lists = {
+        key: [row for table in tables for row in getattr(table, key)]
+        for key in tables[-1].__struct_fields__
+        if isinstance(getattr(tables[-1], key), list)
+    }
+    return msgspec.structs.replace(tables[-1], **lists)
+
+
+def _table_problems(document: Document, capabilities: list[str]) -> Iterator[Problem]:
     tables = {name: rows for name, rows in document.data.items() if isinstance(rows, list)}
     broken = [
         problem
@@ -96,7 +115,7 @@ def _table_problems(document: Document) -> Iterator[Problem]:
         for name, rows in tables.items():
             yield from _hidden_rows(name, rows)
     if "provider" in tables:
-        yield from _unknown_capabilities(tables["generation"], tables["provider"])
+        yield from _unknown_capabilities(capabilities, tables["provider"])
 
 
 def _row_problems(where: tuple[str, int], row: dict[str, Any]) -> Iterator[Problem]:
@@ -146,10 +165,7 @@ def _hidden_rows(table: str, rows: list[dict[str, Any]]) -> Iterator[Problem]:
             yield (table, index, "versions"), f"{hidden} {row['versions']!r}"
 
 
-def _unknown_capabilities(
-    generations: list[dict[str, Any]], providers: list[dict[str, Any]]
-) -> Iterator[Problem]:
-    known = [row["capability"] for row in generations]
+def _unknown_capabilities(known: list[str], providers: list[dict[str, Any]]) -> Iterator[Problem]:
     for index, row in enumerate(providers):
         for key in ("uncovered", "only_translated"):
             for place, name in enumerate(row.get(key, [])):
