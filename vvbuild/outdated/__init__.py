@@ -1,0 +1,1 @@
+"""Newer pins for a release, as far as the policy lets them move."""
