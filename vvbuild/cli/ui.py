@@ -7,15 +7,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from vvbuild.errors import VvbuildError
+from vvbuild.errors import UsageError, VvbuildError
 from vvbuild.report.document import Block, View
 from vvbuild.report.errors import error_blocks
-from vvbuild.report.progress import Bars, Listener, PlainLines, Quiet
+from vvbuild.report.progress import Bars, GitHubLines, Listener, PlainLines, Quiet
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-Format = Literal["auto", "rich", "plain", "json"]
+Format = Literal["auto", "rich", "plain", "json", "github", "sarif"]
 SCHEMA = "vvbuild.output/1"
 
 
@@ -39,11 +39,12 @@ class Ui:
 
     @property
     def format(self) -> Format:
-        """How results are shown; ``auto`` is rich on a terminal and plain elsewhere."""
+        """How results are shown; ``auto`` is rich on a terminal, GitHub's on its Actions."""
         if self._format != "auto":
             return self._format
-        terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-        return "rich" if terminal else "plain"
+        if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+            return "rich"
+        return "github" if os.environ.get("GITHUB_ACTIONS") == "true" else "plain"
 
     def listener(self) -> Listener:
         """Who hears the events of the work. Progress goes to standard error."""
@@ -51,16 +52,43 @@ class Ui:
             return Quiet()
         if sys.stderr.isatty() and self.format != "plain" and os.environ.get("TERM") != "dumb":
             return Bars(self._console(stderr=True), verbose=self._verbose)
+        if self.format == "github":
+            return GitHubLines(self.command, verbose=self._verbose)
         return PlainLines(verbose=self._verbose)
 
     def show(self, view: View) -> int:
-        """Show a result; returns the exit status."""
+        """Show a result; returns the exit status.
+
+        Raises :class:`UsageError` for ``--format sarif`` of a command that judges nothing.
+        """
         if self.format == "json":
             head = {"schema": SCHEMA, "command": self.command, "ok": view.status == 0}
             self._write_json(head | view.data)
+        elif self.format == "sarif":
+            self._write_sarif(view)
         elif not self._quiet or view.status:
             self._show_blocks(view.blocks)
+        if self.format == "github":
+            self._tell_github(view)
         return view.status
+
+    def _write_sarif(self, view: View) -> None:
+        from vvbuild.report.sarif import sarif
+
+        if view.findings is None:
+            raise UsageError(
+                f"`vvbuild {self.command}` has no findings that SARIF could hold.",
+                hint="`check`, `verify` and `bundle` have; `--json` works for every command.",
+            )
+        self._write_json(sarif(view.findings))
+
+    def _tell_github(self, view: View) -> None:
+        from vvbuild.report.github import annotation_lines, summary, write_summary
+
+        _write(sys.stdout, "".join(f"{line}\n" for line in annotation_lines(view)))
+        failure = write_summary(summary(self.command, view))
+        if failure is not None:
+            _write(sys.stderr, f"the job's summary could not be written: {failure.strerror}\n")
 
     def show_error(self, error: VvbuildError) -> int:
         """Show a failure; returns the exit status."""
@@ -76,8 +104,17 @@ class Ui:
             self._write_json(
                 {"schema": SCHEMA, "command": self.command, "ok": False, "error": body}
             )
+        elif self.format == "sarif":
+            from vvbuild.report.sarif import sarif_error
+
+            self._write_json(sarif_error(error))
+            self._show_blocks(error_blocks(error), stderr=True)
         else:
             self._show_blocks(error_blocks(error), stderr=True)
+        if self.format == "github":
+            from vvbuild.report.github import error_annotation
+
+            _write(sys.stdout, error_annotation(error) + "\n")
         return status
 
     def _show_blocks(self, blocks: tuple[Block, ...], *, stderr: bool = False) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from vvbuild.model.finding import Finding
+
 Style = Literal["", "good", "bad", "warn", "dim", "bold"]
 
 
@@ -52,9 +54,26 @@ Block: TypeAlias = Line | Raw | Table | Pairs
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """A finding with what it is about: a release, and a place that editors and GitHub know.
+
+    ``file`` is relative, with forward slashes; ``line`` counts from 1.
+    """
+
+    finding: Finding
+    release: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class View:
-    """A command's result for people (``blocks``) and for programs (``data``)."""
+    """A command's result for people (``blocks``) and for programs (``data``).
+
+    ``findings`` are what a command that judges has found, ``None`` for all other commands.
+    """
 
     data: dict[str, object]
     blocks: tuple[Block, ...] = field(default=())
     status: int = 0
+    findings: tuple[Reported, ...] | None = None

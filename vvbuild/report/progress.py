@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from vvbuild.model.events import Event, Progress, StepFinished, StepStarted
+from vvbuild.model.events import Event, Note, Progress, StepFinished, StepStarted
 from vvbuild.model.size import ByteSize
 from vvbuild.report.sanitize import clean
 
@@ -72,10 +72,13 @@ class PlainLines:
         text = self._text(event)
         if text is not None:
             elapsed = time.monotonic() - self._start
-            with self._lock, suppress(BrokenPipeError):
-                # Nobody reads any more: the work goes on, as it would without a listener.
-                self._stream.write(f"[{elapsed:6.1f}s] {clean(text)}\n")
-                self._stream.flush()
+            self._write(f"[{elapsed:6.1f}s] {clean(text)}")
+
+    def _write(self, line: str) -> None:
+        with self._lock, suppress(BrokenPipeError):
+            # Nobody reads any more: the work goes on, as it would without a listener.
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
 
     def _text(self, event: Event) -> str | None:
         if isinstance(event, StepStarted):
@@ -92,6 +95,31 @@ class PlainLines:
             self._last[event.task] = now
             return f"{event.task}: {amount(event)}"
         return event.text if event.level != "debug" or self._verbose else None
+
+
+class GitHubLines(PlainLines):
+    """Plain lines folded away in the log of a job; warnings are annotations as well."""
+
+    def __init__(
+        self, command: str, stream: TextIO | None = None, *, verbose: bool = False
+    ) -> None:
+        super().__init__(stream, verbose=verbose)
+        self._command = command
+
+    def __enter__(self) -> GitHubLines:
+        self._write(f"::group::vvbuild {clean(self._command)}")
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self._write("::endgroup::")
+
+    def __call__(self, event: Event) -> None:
+        """Write the event's line, and what is worth a reader's eye at the top of the job."""
+        super().__call__(event)
+        if isinstance(event, Note) and event.level == "warning":
+            from vvbuild.report.github import workflow_command
+
+            self._write(workflow_command("warning", event.text, title="vvbuild"))
 
 
 class Bars:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vvbuild.bundle.inputs import BundleInputs
 from vvbuild.bundle.run import BundleResult, PlanResult, all_artifacts
 from vvbuild.model.size import ByteSize
-from vvbuild.report.document import Block, Line, Table, View
+from vvbuild.report.document import Block, Line, Reported, Table, View
 from vvbuild.report.views.findings import finding_blocks
 from vvbuild.verify.report import finding_as_json
 
@@ -43,13 +43,15 @@ def bundle_view(result: BundleResult) -> View:
         Table(("file", "size", "SHA-256"), rows, right=(1,), shrink=2),
         Line(""),
         Line(
-            f"{result.inputs.release.name} ({result.inputs.release_why}) for {result.inputs.target}: "
+            f"{result.inputs.release.name} ({result.inputs.release_why}) "
+            f"for {result.inputs.target}: "
             f"{worked} of {len(result.steps)} steps done anew in {result.seconds:.1f} s; "
             f"the archives and SHA256SUMS are in {result.out}",
             "good",
         ),
     ]
-    return View(data, tuple(blocks))
+    found = tuple(Reported(finding, file=finding.path) for finding in result.findings)
+    return View(data, tuple(blocks), findings=found)
 
 
 def plan_view(result: PlanResult) -> View:

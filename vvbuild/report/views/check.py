@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vvbuild import resources
 from vvbuild.check.run import CheckedRelease, CheckResult
 from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import SEVERITIES, Finding, worst
 from vvbuild.model.target import Target
-from vvbuild.report.document import Block, Line, Style, Table, View
+from vvbuild.report.document import Block, Line, Reported, Style, Table, View
 from vvbuild.verify.report import finding_as_json
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
@@ -53,7 +54,18 @@ def check_view(result: CheckResult, *, base: Path) -> View:
     blocks: list[Block] = [_grid(result.releases)] if len(result.releases) > 1 else []
     blocks += _grouped(placed, result.releases, base)
     blocks.append(Line(_summary(result), "bad" if failed else "good"))
-    return View(data, tuple(blocks), status=1 if failed else 0)
+    found = tuple(_reported(each, base) for each in placed)
+    return View(data, tuple(blocks), status=1 if failed else 0, findings=found)
+
+
+def _reported(placed: _Placed, base: Path) -> Reported:
+    """The finding with the line of the manifest, relative to where this runs or to our data."""
+    path, _, line = (placed.finding.path or "").rpartition(":")
+    for root in (base, resources.data_root()):
+        if path and root in Path(path).parents:
+            file = Path(path).relative_to(root).as_posix()
+            return Reported(placed.finding, placed.release, file, int(line))
+    return Reported(placed.finding, placed.release)
 
 
 def short_name(target: Target) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vvbuild.model.finding import SEVERITIES, Finding, worst
-from vvbuild.report.document import Block, Line, Style, View
+from vvbuild.report.document import Block, Line, Reported, Style, View
 from vvbuild.report.sanitize import clean
 from vvbuild.verify.report import finding_as_json
 from vvbuild.verify.run import Verdict
@@ -36,7 +36,8 @@ def verdict_view(verdict: Verdict) -> View:
     counts = [f"{_count(findings, each)} {each}" for each in SEVERITIES if _count(findings, each)]
     summary = f"{verdict.path}: {verdict.files} files, {', '.join(counts) or 'no findings'}"
     blocks = (*finding_blocks(findings), Line(summary, "bad" if failed else "good"))
-    return View(data, blocks, status=1 if failed else 0)
+    found = tuple(Reported(finding, file=finding.path) for finding in findings)
+    return View(data, blocks, status=1 if failed else 0, findings=found)
 
 
 def _count(findings: Sequence[Finding], severity: str) -> int:

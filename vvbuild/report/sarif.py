@@ -1,0 +1,122 @@
+"""Findings as SARIF 2.1.0 (OASIS), for code scanning and editors.
+
+No time, path or name of this machine is in it, so that equal findings give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Sequence
+from urllib.parse import quote
+
+from vvbuild import __version__
+from vvbuild.errors import VvbuildError
+from vvbuild.model.finding import Finding
+from vvbuild.report.document import Reported
+from vvbuild.report.grouping import Group, grouped
+from vvbuild.report.sanitize import clean
+from vvbuild.rules.registry import RULES
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def sarif(findings: Iterable[Reported]) -> dict[str, object]:
+    """The log of a command that judged."""
+    groups = grouped(findings)
+    rules = sorted({group.finding.rule: group.finding for group in groups}.items())
+    order = [name for name, _ in rules]
+    run: dict[str, object] = {
+        "tool": {"driver": _driver([_rule(finding) for _, finding in rules])},
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(group, order) for group in groups],
+    }
+    return _log(run)
+
+
+def sarif_error(error: VvbuildError) -> dict[str, object]:
+    """The log of a command that could not judge."""
+    told: dict[str, object] = {
+        "descriptor": {"id": error.code},
+        "level": "error",
+        "message": {"text": clean(error.message)},
+    }
+    run: dict[str, object] = {
+        "tool": {"driver": _driver([])},
+        "invocations": [
+            {
+                "executionSuccessful": False,
+                "exitCode": int(error.exit_status),
+                "toolExecutionNotifications": [told],
+            }
+        ],
+        "results": [],
+    }
+    return _log(run)
+
+
+def _log(run: dict[str, object]) -> dict[str, object]:
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _driver(rules: list[dict[str, object]]) -> dict[str, object]:
+    return {
+        "name": "vvbuild",
+        "version": __version__,
+        "semanticVersion": __version__,
+        "rules": rules,
+    }
+
+
+def _rule(finding: Finding) -> dict[str, object]:
+    rule: dict[str, object] = {
+        "id": finding.rule,
+        "name": "".join(word.capitalize() for word in finding.rule.split("-")),
+        "shortDescription": {"text": _demand(finding.rule)},
+        "fullDescription": {"text": f"{finding.why} ({finding.source})"},
+        "help": {"text": finding.fix},
+        "defaultConfiguration": {"level": _LEVELS[finding.severity]},
+    }
+    if finding.source.startswith("https://"):
+        rule["helpUri"] = finding.source
+    return rule
+
+
+def _demand(name: str) -> str:
+    """The sentence that a rule demands."""
+    rule = RULES.get(name)
+    said = inspect.getdoc(rule.check) if rule is not None else None
+    return (said or name).partition("\n\n")[0].replace("\n", " ")
+
+
+def _result(group: Group, rules: Sequence[str]) -> dict[str, object]:
+    finding = group.finding
+    where = f" [{group.where}]" if group.where else ""
+    result: dict[str, object] = {
+        "ruleId": finding.rule,
+        "ruleIndex": rules.index(finding.rule),
+        "level": _LEVELS[finding.severity],
+        "message": {"text": clean(f"{finding.message}{where}")},
+        "partialFingerprints": {"vvbuild/v1": _fingerprint(group)},
+        "properties": {
+            "targets": group.targets,
+            "evidence": {key: clean(value) for key, value in finding.evidence.items()},
+        },
+    }
+    if group.file is not None:
+        place: dict[str, object] = {"artifactLocation": {"uri": quote(group.file, safe="/")}}
+        if group.line is not None:
+            place["region"] = {"startLine": group.line}
+        result["locations"] = [{"physicalLocation": place}]
+    if finding.waived is not None:
+        result["suppressions"] = [
+            {"kind": "external", "status": "accepted", "justification": clean(finding.waived)}
+        ]
+    return result
+
+
+def _fingerprint(group: Group) -> str:
+    """The same finding keeps its name when lines move."""
+    parts = (group.finding.rule, group.finding.message, group.file or "", *group.targets)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
