@@ -62,7 +62,16 @@ def test_both_readmes_have_the_same_code_byte_for_byte() -> None:
     english, japanese = (FENCED.findall(read(path)) for path in READMES)
 
     assert english == japanese
-    assert len(english) == 2
+    assert len(english) == 3
+
+
+def test_the_manifest_in_the_readme_is_one(tmp_path: Path) -> None:
+    (text,) = re.findall(r"^```toml\n(.*?)^```", read(READMES[0]), re.MULTILINE | re.DOTALL)
+    (tmp_path / "vvbuild.toml").write_text(text, encoding="utf-8")
+
+    chosen = choose_release(None, tmp_path)
+    assert (chosen.release.name, chosen.release.row.extends) == ("my-fork", "0.25.2")
+    assert chosen.release.row.components["models"].version == "0.16.5"
 
 
 def test_both_readmes_link_to_the_same_places_and_to_each_other() -> None:
