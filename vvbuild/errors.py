@@ -92,6 +92,12 @@ class NotFoundOnServerError(NetworkError):
     code = "not-found-on-server"
 
 
+class RateLimitedError(NetworkError):
+    """The server counts requests, and this machine has used up its share for now."""
+
+    code = "rate-limited"
+
+
 class OfflineError(NetworkError):
     """Something is missing from the store and the network may not be used."""
 
@@ -123,10 +129,34 @@ class LockError(IntegrityError):
     code = "lock-invalid"
 
 
+class LockDriftError(IntegrityError):
+    """A server has other bytes now than those that were locked under the same name."""
+
+    code = "lock-drift"
+
+
 class HostileArchiveError(IntegrityError):
     """An archive with a member that must not be unpacked (escaping, colliding, a bomb …)."""
 
     code = "hostile-archive"
+
+
+class ArchiveLayoutError(IntegrityError):
+    """An archive without the members, or without the one top folder, that it was said to have."""
+
+    code = "archive-layout"
+
+
+class StrangerError(IntegrityError):
+    """A file that a program of others left and that no lock names."""
+
+    code = "stranger-file"
+
+
+class MemberMissingError(IntegrityError):
+    """A file that the lock names and that a program of others did not leave."""
+
+    code = "member-missing"
 
 
 class BinaryMalformedError(IntegrityError):
@@ -166,11 +196,30 @@ class PythonMissingError(MissingError):
     code = "python-missing"
 
 
+class TermsError(VvbuildError):
+    """Terms that must be accepted first, and that nobody has accepted in this wording."""
+
+    code = "terms-not-accepted"
+    exit_status = ExitStatus.TERMS
+
+
 class ExternalError(VvbuildError):
     """A program that we started failed; its last lines are in the context."""
 
     code = "external-program"
     exit_status = ExitStatus.EXTERNAL
+
+
+class DownloaderError(ExternalError):
+    """The core's downloader failed for a reason that it tells in its last lines."""
+
+    code = "downloader-failed"
+
+
+class DownloaderContractError(DownloaderError):
+    """The core's downloader refuses arguments that its contract says it takes."""
+
+    code = "downloader-contract"
 
 
 class BootloaderError(ExternalError):
@@ -209,6 +258,12 @@ class DiskFullError(ResourceError):
     """No space left on the device."""
 
     code = "disk-full"
+
+
+class MemoryShortError(ResourceError):
+    """The machine had too little memory for a program that we started."""
+
+    code = "out-of-memory"
 
 
 class PermissionDeniedError(ResourceError):

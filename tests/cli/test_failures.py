@@ -250,7 +250,7 @@ def test_an_interruption_ends_with_130_and_no_traceback(
         "npm_config_registry": server.url("/npm/"),
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "vvbuild", "lock", "--release", "sample", "--json"],
+        [sys.executable, "-m", "vvbuild", "lock", "--check", "--release", "sample", "--json"],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 30

@@ -59,6 +59,7 @@ def indexes_of(server: LoopbackServer) -> Indexes:
         pypi=Index.parse(server.url("/simple/"), "a test"),
         npm=Index.parse(server.url("/npm/"), "a test"),
         github=Index.parse(server.url("/gh/"), "a test"),
+        github_api=Index.parse(server.url("/api/"), "a test"),
     )
 
 

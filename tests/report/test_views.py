@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from vvbuild.errors import DigestMismatchError, InternalError, ManifestError, VvbuildError
 from vvbuild.fetch.housekeeping import Part, Usage
 from vvbuild.host.doctor import Check, Diagnosis
-from vvbuild.locking.run import LockResult
+from vvbuild.locking.run import Change, LockResult
 from vvbuild.manifest.release import find_release, release_names
 from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import Finding
@@ -205,4 +205,6 @@ def test_lock(snapshot: SnapshotAssertion) -> None:
         targets=["linux-x64-cpu"], size=17_000_000,
     )  # fmt: skip
 
-    assert text(lock_view(LockResult(Path("/x/sample.lock.json"), (row,), (row.name,)))) == snapshot
+    change = Change(row.name, None, row)
+
+    assert text(lock_view(LockResult(Path("/x/sample.lock.json"), (change,)))) == snapshot

@@ -79,6 +79,21 @@ class BadContentRange(Fault):
 
 
 @dataclass(frozen=True)
+class OtherTag(Fault):
+    """Serve well, under another ``ETag``."""
+
+    etag: str
+
+
+@dataclass(frozen=True)
+class Throttle(Fault):
+    """Wait ``latency`` seconds, then send at ``rate`` bytes a second on this connection."""
+
+    rate: float
+    latency: float = 0.0
+
+
+@dataclass(frozen=True)
 class IgnoreRange(Fault):
     """Answer a range with the whole, as if none had been asked for."""
 

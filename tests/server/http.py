@@ -11,11 +11,13 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import BinaryIO
 
 from tests.server.faults import (
     Announce,
@@ -27,11 +29,13 @@ from tests.server.faults import (
     Fault,
     IgnoreRange,
     NoLength,
+    OtherTag,
     Redirect,
     Replace,
     Reset,
     Stall,
     Status,
+    Throttle,
     WrongRange,
 )
 
@@ -42,7 +46,7 @@ _WHOLE = 1 << 62
 class Resource:
     """Something that is served: bytes or a file, and the faults to play before it is served well.
 
-    ``always`` is played once the script is over.
+    ``always`` is played once the script is over. ``headers`` are sent beside the usual ones.
     """
 
     body: bytes | Path
@@ -52,6 +56,7 @@ class Resource:
     ranges: bool = True
     script: deque[Fault] = field(default_factory=deque)
     always: Fault = field(default_factory=Fault)
+    headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -63,14 +68,18 @@ class Resource:
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asked; header names are in lower case."""
+    """What a client asked; header names are in lower case. The query is apart from the path."""
 
     path: str
     headers: dict[str, str]
+    query: str = ""
 
 
 class LoopbackServer:
-    """A server with resources. ``url("/x")`` is where one is; ``requests`` what was asked."""
+    """A server with resources. ``url("/x")`` is where one is; ``requests`` what was asked.
+
+    A resource at ``/x?page=2`` is served for that query, one at ``/x`` for all others.
+    """
 
     def __init__(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self.resources: dict[str, Resource] = {}
@@ -196,6 +205,8 @@ class _Httpd(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Head and body are two writes; together with delayed acknowledgements that costs 40 ms.
+    disable_nagle_algorithm = True
     server: _Httpd
 
     def log_message(self, *args: object) -> None:
@@ -203,10 +214,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         owner = self.server.owner
-        path = self.path.partition("?")[0]
+        path, _, query = self.path.partition("?")
         headers = {name.lower(): value for name, value in self.headers.items()}
-        owner.requests.append(Request(path, headers))
-        resource = owner.resources.get(path)
+        owner.requests.append(Request(path, headers, query))
+        resource = owner.resources.get(self.path) or owner.resources.get(path)
         if resource is None:
             self._status(404, {}, b"nothing here\n")
             return
@@ -224,6 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif isinstance(fault, Stall) and fault.at is None:
             self.server.owner.closing.wait()
         else:
+            self.server.owner.closing.wait(getattr(fault, "latency", 0.0))
             self._serve(resource, fault)
 
     def _serve(self, resource: Resource, fault: Fault) -> None:
@@ -240,8 +252,9 @@ class _Handler(BaseHTTPRequestHandler):
                     return
         length = fault.length if isinstance(fault, Announce) else last - first
         headers = {"Content-Type": resource.content_type, "Accept-Ranges": "bytes"}
+        headers.update(resource.headers)
         if resource.etag is not None:
-            headers["ETag"] = resource.etag
+            headers["ETag"] = fault.etag if isinstance(fault, OtherTag) else resource.etag
         if resource.last_modified is not None:
             headers["Last-Modified"] = resource.last_modified
         if partial and isinstance(fault, BadContentRange):
@@ -265,7 +278,10 @@ class _Handler(BaseHTTPRequestHandler):
         if isinstance(resource.body, Path):
             with resource.body.open("rb") as stream:
                 self.wfile.flush()
-                self.connection.sendfile(stream, first, length)
+                if isinstance(fault, Throttle):
+                    self._throttled(stream, first, length, fault)
+                else:
+                    self.connection.sendfile(stream, first, length)
             return
         data = resource.body[first : first + length].ljust(length, b"\0")
         at = getattr(fault, "at", _WHOLE)
@@ -285,6 +301,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._drop(orderly=False)
         elif isinstance(fault, (Cut, NoLength, Endless)):
             self._drop()
+
+    def _throttled(self, stream: BinaryIO, first: int, length: int, fault: Throttle) -> None:
+        began, sent, step = time.monotonic(), 0, 1 << 18
+        while sent < length:
+            self.connection.sendfile(stream, first + sent, min(step, length - sent))
+            sent += step
+            ahead = sent / fault.rate - (time.monotonic() - began)
+            if ahead > 0 and self.server.owner.closing.wait(ahead):
+                return
 
     def _status(self, code: int, headers: dict[str, str], body: bytes) -> None:
         self._head(code, {"Content-Length": str(len(body)), **headers})

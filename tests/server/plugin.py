@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.server.github import LoopbackGitHub
 from tests.server.http import LoopbackServer
 
 
@@ -22,6 +23,12 @@ def other_server() -> Iterator[LoopbackServer]:
     """A second server, which is another host by its name and its port."""
     with LoopbackServer(host="localhost") as running:
         yield running
+
+
+@pytest.fixture
+def github(server: LoopbackServer, other_server: LoopbackServer) -> LoopbackGitHub:
+    """A GitHub: API and download addresses on ``server``, the bytes on ``other_server``."""
+    return LoopbackGitHub(server, storage=other_server)
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ app = typer.Typer(
 
 # Options that lower safety must be typed, never inherited from an environment.
 _NEVER_FROM_ENVIRONMENT = {
-    "accept_terms", "allow_unlocked", "allow_python_mismatch", "all", "write",
+    "accept_drift", "accept_terms", "allow_unlocked", "allow_python_mismatch", "all", "write",
 }  # fmt: skip
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]

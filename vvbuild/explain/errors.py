@@ -24,12 +24,16 @@ _NEXT = {
     "certificates if it stays.",
     "not-found-on-server": "Look whether the version was really published for this target; "
     "`vvbuild check` tells of combinations that never were.",
+    "rate-limited": "Wait until the time that the message names, or put a token of GitHub's into "
+    "GITHUB_TOKEN.",
     "offline": "Run once without --offline, or bring the file into the store.",
     "integrity": "Do not use the bytes. Find out who changed them before the lock is written anew.",
     "digest-mismatch": "Somebody published other bytes, or a proxy changed them: compare with a "
     "second network, then look at `vvbuild lock --check`.",
     "size-mismatch": "The transfer was cut, or the file was replaced: run it again, then look at "
     "`vvbuild lock --check`.",
+    "lock-drift": "Find out who published it anew, and why. If the new bytes are right, "
+    "`vvbuild lock --accept-drift NAME` takes them.",
     "lock-invalid": "Write the lock anew with `vvbuild lock --release RELEASE` and read its diff.",
     "hostile-archive": "Do not unpack it by hand. Tell whoever published it.",
     "binary-malformed": "The file is damaged or no program: fetch it again.",

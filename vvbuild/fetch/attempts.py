@@ -126,9 +126,9 @@ _HINTS: dict[type[VvbuildError], str] = {
     NetworkError: "Check the connection and the configured indexes, then run the same command "
     "again; what is already in the store is kept.",
     DigestMismatchError: "Somebody changed the file after it was locked. Do not use it; find out "
-    "why, and only then run `vvbuild lock`.",
+    "why; `vvbuild lock --accept-drift NAME` takes the new bytes.",
     SizeMismatchError: "Somebody changed the file after it was locked. Do not use it; find out "
-    "why, and only then run `vvbuild lock`.",
+    "why; `vvbuild lock --accept-drift NAME` takes the new bytes.",
 }
 
 

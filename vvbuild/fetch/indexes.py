@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from configparser import Error as ConfigError
 from configparser import RawConfigParser
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from vvbuild.errors import UsageError
@@ -17,16 +17,23 @@ from vvbuild.fetch.urls import Credentials, Origin, redact, split_credentials
 PUBLIC_PYPI = "https://pypi.org/simple/"
 PUBLIC_NPM = "https://registry.npmjs.org/"
 PUBLIC_GITHUB = "https://github.com/"
+PUBLIC_GITHUB_API = "https://api.github.com/"
+# Nothing that could end a header, and nothing that a token of any server holds.
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 _VARIABLE = re.compile(r"\$\{([^}]+)\}")
 
 
 @dataclass(frozen=True)
 class Index:
-    """A server's base URL, ending in a slash, without credentials; they are kept apart."""
+    """A server's base URL, ending in a slash, without credentials; they are kept apart.
+
+    ``token`` is one for addresses below that URL, ``credentials`` are for the whole origin.
+    """
 
     url: str
     configured_by: str
     credentials: Credentials | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
 
     @classmethod
     def parse(cls, url: str, configured_by: str) -> Index:
@@ -51,13 +58,15 @@ class Index:
 class Indexes:
     """Where PyPI, npm and GitHub references are resolved.
 
-    ``scopes`` holds the npm registries of single scopes, such as ``@scope``.
+    ``scopes`` holds the npm registries of single scopes, such as ``@scope``. ``github`` serves
+    downloads; ``github_api`` tells of releases, and counts requests.
     """
 
     pypi: Index
     npm: Index
     github: Index
     scopes: Mapping[str, Index] = field(default_factory=dict)
+    github_api: Index = field(default_factory=lambda: Index(PUBLIC_GITHUB_API, "default"))
 
     @classmethod
     def configured(cls, environment: Mapping[str, str] | None = None) -> Indexes:
@@ -73,6 +82,7 @@ class Indexes:
             npm=npm,
             github=Index.parse(github, "VVBUILD_GITHUB_URL"),
             scopes=scopes,
+            github_api=_github_api(env),
         )
 
     def registry(self, package: str) -> Index:
@@ -81,7 +91,33 @@ class Indexes:
 
     def all(self) -> tuple[Index, ...]:
         """Every index."""
-        return (self.pypi, self.npm, self.github, *self.scopes.values())
+        return (self.pypi, self.npm, self.github, self.github_api, *self.scopes.values())
+
+
+def _github_api(env: Mapping[str, str]) -> Index:
+    """GitHub's API with the token that this machine has for it.
+
+    On a runner of GitHub Actions ``GITHUB_API_URL`` and ``GITHUB_TOKEN`` belong together: if our
+    own variable names another server, that one must not see the token.
+    """
+    theirs = env.get("GITHUB_API_URL")
+    own = env.get("VVBUILD_GITHUB_API_URL")
+    who = "VVBUILD_GITHUB_API_URL" if own else "GITHUB_API_URL" if theirs else "default"
+    api = Index.parse(own or theirs or PUBLIC_GITHUB_API, who)
+    if own and theirs and Index.parse(theirs, "GITHUB_API_URL").origin != api.origin:
+        return api
+    if api.credentials is not None:
+        return api
+    return replace(api, token=_token(env))
+
+
+def _token(env: Mapping[str, str]) -> str | None:
+    for variable in ("GITHUB_TOKEN", "GH_TOKEN"):
+        if token := env.get(variable, "").strip():
+            if not _TOKEN.fullmatch(token):
+                raise UsageError(f"{variable} holds what cannot be a token.")
+            return token
+    return None
 
 
 def _pypi(env: Mapping[str, str]) -> Index:

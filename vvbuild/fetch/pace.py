@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -51,7 +52,7 @@ class Pace:
 
 
 class Meter:
-    """Tells how far one task is, at most ten times a second."""
+    """Tells how far one task is, at most ten times a second. Shared by threads."""
 
     def __init__(
         self, emit: Emit, task: str, total: int | None, clock: Callable[[], float]
@@ -62,10 +63,17 @@ class Meter:
         self._clock = clock
         self._last = float("-inf")
         self._told = -1
+        self._lock = threading.Lock()
+
+    def restart(self) -> None:
+        """Allow the next number to be lower than the last one."""
+        with self._lock:
+            self._told = -1
 
     def tell(self, done: int, *, final: bool = False) -> None:
-        """Emit progress, unless that was done a moment ago."""
+        """Emit progress, unless that was done a moment ago, or another thread told of more."""
         now = self._clock()
-        if done != self._told and (final or now - self._last >= 0.1):
-            self._last, self._told = now, done
-            self._emit(Progress(self._task, done, self._total))
+        with self._lock:
+            if done > self._told and (final or now - self._last >= 0.1):
+                self._last, self._told = now, done
+                self._emit(Progress(self._task, done, self._total))

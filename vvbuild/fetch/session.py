@@ -6,7 +6,7 @@ import base64
 import socket
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,26 +19,42 @@ from vvbuild.fetch.attempts import AttemptError, Patience
 from vvbuild.fetch.background import interruptible
 from vvbuild.fetch.failures import explain, refuse_status
 from vvbuild.fetch.indexes import Indexes
+from vvbuild.fetch.lanes import PiecePolicy
 from vvbuild.fetch.pace import Pace, Timeouts
 from vvbuild.fetch.trust import Trust, choose_trust
 from vvbuild.fetch.urls import Origin, redact, split_credentials
 from vvbuild.runtime.cancel import Cancel
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     import httpx
+
+    # Raises AttemptError for an answer, with its body, that it knows better than anybody.
+    Refuse: TypeAlias = Callable[[httpx.Response, bytes], None]
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 10
 _PAGE_LIMIT = 64 << 20
+_HEADERS = {
+    "User-Agent": f"vvbuild/{__version__}",
+    "Accept": "*/*",
+    # A body must be what was hashed, not a coding of it.
+    "Accept-Encoding": "identity",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A document of an index: where it came from after redirects, its type and its bytes."""
+    """A document of an index: where it came from after redirects, its type and its bytes.
+
+    ``next`` is the address of the document that continues it (RFC 8288).
+    """
 
     url: str
     content_type: str
     body: bytes
+    next: str | None = None
 
 
 class Session:
@@ -58,16 +74,19 @@ class Session:
         indexes: Indexes | None = None,
         timeouts: Timeouts | None = None,
         patience: Patience | None = None,
+        pieces: PiecePolicy | None = None,
     ) -> None:
         self.allow_local = allow_local
         self.offline = offline
         self.cancel = Cancel() if cancel is None else cancel
         self.timeouts = timeouts or Timeouts()
         self.patience = patience or Patience()
+        self.pieces = pieces or PiecePolicy()
         self._indexes = indexes
         self._lock = threading.Lock()
-        self._opened: httpx.Client | None = None
+        self._opened: dict[bool, httpx.Client] = {}
         self._pages: dict[str, Page] = {}
+        self._turns: dict[str, threading.Lock] = {}
 
     def __enter__(self) -> Session:
         return self
@@ -78,8 +97,8 @@ class Session:
     def close(self) -> None:
         """Close every connection; the session can be used again."""
         with self._lock:
-            client, self._opened = self._opened, None
-        if client is not None:
+            clients, self._opened = list(self._opened.values()), {}
+        for client in clients:
             client.close()
 
     @cached_property
@@ -94,12 +113,21 @@ class Session:
 
     @contextmanager
     def open(
-        self, url: str, headers: Mapping[str, str] | None = None, cancel: Cancel | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        cancel: Cancel | None = None,
+        *,
+        alone: bool = False,
+        stay: bool = False,
     ) -> Iterator[httpx.Response]:
         """Send a GET request, follow redirects, and yield the response before its body is read.
 
-        Raises ``AttemptError`` for all that can happen to a connection, also while the caller
-        reads the body; :class:`OfflineError`; and, within moments of the flag,
+        ``alone`` gives the answer a connection of its own (HTTP/1.1): streams of HTTP/2 share
+        one, and with it the speed that a server grants to each. ``stay`` saves the thread that
+        lets the caller leave while a server is silent, for callers that may be left behind
+        themselves. Raises ``AttemptError`` for all that can happen to a connection, also while
+        the caller reads the body; :class:`OfflineError`; and, within moments of the flag,
         :class:`CancelledError`.
         """
         import httpx
@@ -111,9 +139,12 @@ class Session:
                 hint="Run once without --offline, or import a mirror.",
             )
         try:
-            response = interruptible(
-                lambda: self._follow(url, headers or {}), cancel, httpx.Response.close
-            )
+            if stay:
+                response = self._follow(url, headers or {}, alone)
+            else:
+                response = interruptible(
+                    lambda: self._follow(url, headers or {}, alone), cancel, httpx.Response.close
+                )
             forget = cancel.add(lambda: _wake(response))
             try:
                 yield response
@@ -124,21 +155,43 @@ class Session:
             cancel.check()
             raise explain(error, self.timeouts, self.trust) from error
 
-    def page(self, url: str, accept: str, cancel: Cancel | None = None) -> Page:
+    def page(
+        self,
+        url: str,
+        accept: str,
+        cancel: Cancel | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        refuse: Refuse | None = None,
+    ) -> Page:
         """A whole document of an index, remembered for the life of the session.
 
-        One try: raises ``AttemptError`` where that fails or the document is absurdly large.
+        Threads that want the same one ask once. One try: raises ``AttemptError`` where that
+        fails or the document is absurdly large. ``refuse`` is told of an answer that is none,
+        with its body, before the general verdict on its status.
         """
-        known = self._pages.get(url)
-        if known is not None:
-            return known
-        headers = {"Accept": accept, "Accept-Encoding": "gzip"}
-        with self.open(url, headers, cancel) as response:
-            refuse_status(response)
-            body = self._read_page(response)
-            page = Page(str(response.url), response.headers.get("content-type", ""), body)
-        self._pages[url] = page
+        with self._lock:
+            turn = self._turns.setdefault(url, threading.Lock())
+        with turn:
+            page = self._pages.get(url)
+            if page is None:
+                (self.cancel if cancel is None else cancel).check()
+                asked = {"Accept": accept, "Accept-Encoding": "gzip", **(headers or {})}
+                with self.open(url, asked, cancel) as response:
+                    page = self._page(response, refuse)
+                self._pages[url] = page
         return page
+
+    def _page(self, response: httpx.Response, refuse: Refuse | None) -> Page:
+        if refuse is not None and response.status_code != 200:
+            refuse(response, self._read_page(response))
+        refuse_status(response)
+        return Page(
+            url=str(response.url),
+            content_type=response.headers.get("content-type", ""),
+            body=self._read_page(response),
+            next=response.links.get("next", {}).get("url"),
+        )
 
     def pace(self, deadline: float) -> Pace:
         """A watch on a body that is being read."""
@@ -163,14 +216,17 @@ class Session:
             raise AttemptError("sent a document that ends early", retry=True)
         return bytes(body)
 
-    def _follow(self, url: str, headers: Mapping[str, str]) -> httpx.Response:
+    def _follow(self, url: str, headers: Mapping[str, str], alone: bool) -> httpx.Response:
         """Send the request, and again wherever a redirect points to, if that is permitted."""
-        client = self._client()
+        import httpx
+
+        client = self._client(alone)
         previous = None
         for _ in range(_MOST_REDIRECTS + 1):
             url, origin = self._permit(url, previous)
-            allowed = self._with_credentials(url, origin, headers)
-            response = client.send(client.build_request("GET", url, headers=allowed), stream=True)
+            allowed = {**_HEADERS, **self._with_credentials(url, origin, headers)}
+            # The client's own builder merges cookies and parameters, of which there are none.
+            response = client.send(httpx.Request("GET", url, headers=allowed), stream=True)
             location = response.headers.get("location")
             if response.status_code not in _REDIRECTS or not location:
                 return response
@@ -212,6 +268,9 @@ class Session:
         self, url: str, origin: Origin, headers: Mapping[str, str]
     ) -> dict[str, str]:
         """Headers with the credentials of that origin, and of no other."""
+        api = self.indexes.github_api
+        if api.token is not None and url.startswith(api.url):
+            return {**headers, "Authorization": f"Bearer {api.token}"}
         ours = [index for index in self.indexes.all() if index.credentials is not None]
         ours = [index for index in ours if index.origin == origin]
         if not ours:
@@ -222,25 +281,23 @@ class Session:
         pair = f"{best.credentials.user}:{best.credentials.password}".encode()
         return {**headers, "Authorization": f"Basic {base64.b64encode(pair).decode()}"}
 
-    def _client(self) -> httpx.Client:
+    def _client(self, alone: bool) -> httpx.Client:
         with self._lock:
-            if self._opened is None:
-                self._opened = self._new_client()
-            return self._opened
+            if alone not in self._opened:
+                self._opened[alone] = self._new_client(http2=not alone)
+            return self._opened[alone]
 
-    def _new_client(self) -> httpx.Client:
+    def _new_client(self, *, http2: bool) -> httpx.Client:
         import httpx
+
+        from vvbuild.fetch.cookies import NoCookies
 
         seconds = self.timeouts
         try:
             return httpx.Client(
-                http2=True,
+                http2=http2,
                 verify=self.trust.context,
-                headers={
-                    "User-Agent": f"vvbuild/{__version__}",
-                    # A body must be what was hashed, not a coding of it.
-                    "Accept-Encoding": "identity",
-                },
+                cookies=NoCookies(),
                 timeout=httpx.Timeout(seconds.idle, connect=seconds.connect, pool=None),
                 limits=httpx.Limits(max_connections=64, max_keepalive_connections=16),
                 # This machine is never asked through a proxy.

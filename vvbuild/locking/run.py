@@ -1,165 +1,262 @@
-"""``lock``: ask the indexes for digests and sizes, and read the file where they tell none."""
+"""``lock``: fix the digest and size of every artifact that is not fixed yet."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import fnmatch
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-import msgspec
-
-from vvbuild.errors import DigestMismatchError, SizeMismatchError
-from vvbuild.fetch.attempts import AttemptError, AttemptLog
-from vvbuild.fetch.failures import refuse_status
-from vvbuild.fetch.session import Session
-from vvbuild.fetch.sources import Location, locate
-from vvbuild.manifest.lock import lock_path
+from vvbuild.errors import UnknownNameError, VvbuildError
+from vvbuild.locking.ask import ask_each, is_hopeless, together
+from vvbuild.locking.drift import drift_error, drift_of
+from vvbuild.locking.learn import asset_names, learn
+from vvbuild.locking.means import Means
+from vvbuild.locking.read import Learned
+from vvbuild.locking.rows import (
+    is_complete,
+    is_of,
+    kept_row,
+    locked_row,
+    read_lock,
+    render_lock,
+    unlocked_row,
+    write_lock,
+)
+from vvbuild.locking.subject import Subject
+from vvbuild.manifest.decode import no_such
 from vvbuild.manifest.pins import PinnedArtifact
-from vvbuild.manifest.release import LoadedRelease
-from vvbuild.manifest.tools import LOCK_NAME, pinned_tools, tools_digest
-from vvbuild.model.digest import Digest
-from vvbuild.model.events import Emit, Progress
 from vvbuild.model.release import LockedArtifact, LockFile
-from vvbuild.model.size import ByteSize
-from vvbuild.runtime.cancel import Cancel
-from vvbuild.runtime.files import write_atomically
 
-# A file whose size nobody tells is read up to here when it is locked.
-_DEFAULT_LIMIT = ByteSize(16 << 30)
-_CHUNK = 1 << 20
+__all__ = ["Change", "ChangeKind", "LockResult", "Wish", "lock", "render_lock"]
+
+ChangeKind = Literal["added", "changed", "removed", "unchanged"]
+
+_KEEP_GOING = "With --keep-going the rest is locked, and these stay `unlocked` with the reason."
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a user wants beyond the usual.
+
+    ``download`` reads every file and compares it with what is said of it. ``keep_going`` writes
+    what could be learned although something could not. ``accept_drift`` names artifacts, also by
+    a glob, whose bytes may be others than those that are locked.
+    """
+
+    download: bool = False
+    keep_going: bool = False
+    accept_drift: tuple[str, ...] = ()
+
+    def accepts(self, name: str) -> bool:
+        """Whether other bytes are fine for that artifact."""
+        return any(fnmatch.fnmatchcase(name, glob) for glob in self.accept_drift)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one row of a lock."""
+
+    name: str
+    before: LockedArtifact | None
+    after: LockedArtifact | None
+
+    @property
+    def kind(self) -> ChangeKind:
+        """By what it says of the bytes."""
+        if self.before is None:
+            return "added"
+        if self.after is None:
+            return "removed"
+        return "unchanged" if _said(self.before) == _said(self.after) else "changed"
 
 
 @dataclass(frozen=True, slots=True)
 class LockResult:
-    """A lock that was written, and how it differs from the one before."""
+    """A lock that was written, and what became of each row: in its order, the removed ones last."""
 
     path: Path
-    artifacts: tuple[LockedArtifact, ...]
-    changed: tuple[str, ...]
+    changes: tuple[Change, ...]
+    failures: Mapping[str, VvbuildError] = field(default_factory=dict)
+    command: str = "vvbuild lock"
+
+    @property
+    def artifacts(self) -> tuple[LockedArtifact, ...]:
+        """The rows that it has now."""
+        return tuple(change.after for change in self.changes if change.after is not None)
 
 
-def lock_release(
-    loaded: LoadedRelease, *, session: Session, emit: Emit, cancel: Cancel
-) -> LockResult:
-    """Write the lock of a packaged release."""
-    return _lock(loaded.name, loaded.pins_digest, loaded.artifacts, session, emit, cancel)
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """A pin with what the lock had of it."""
+
+    pin: PinnedArtifact
+    before: LockedArtifact | None
 
 
-def lock_tools(*, session: Session, emit: Emit, cancel: Cancel) -> LockResult:
-    """Write the lock of the tools."""
-    return _lock(LOCK_NAME, tools_digest(), pinned_tools(), session, emit, cancel)
+def lock(subject: Subject, means: Means, wish: Wish | None = None) -> LockResult:
+    """Complete the lock of ``subject``.
 
-
-def _lock(
-    name: str,
-    pins: Digest,
-    pinned: Sequence[PinnedArtifact],
-    session: Session,
-    emit: Emit,
-    cancel: Cancel,
-) -> LockResult:
-    done = 0
-
-    def work(item: PinnedArtifact) -> LockedArtifact:
-        nonlocal done
-        row = _lock_artifact(item, session, emit, cancel)
-        done += 1
-        emit(Progress(f"lock {name}", done, len(pinned), "artifacts"))
-        return row
-
-    pool = ThreadPoolExecutor(4, thread_name_prefix="lock")
-    try:
-        rows = tuple(pool.map(work, pinned))
-    except BaseException:
-        # Nobody waits for the others' downloads after Ctrl-C or a failure.
-        cancel.set()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-    path = lock_path(name)
-    before = _rows_before(path)
-    write_atomically(path, render_lock(LockFile(
-        schema="vvbuild.lock/1", release=name, manifest_sha256=pins.hex, artifacts=list(rows)
-    )))  # fmt: skip
-    changed = tuple(row.name for row in rows if before.get(row.name) != row.sha256)
-    return LockResult(path, rows, changed)
-
-
-def render_lock(lock: LockFile) -> bytes:
-    """A lock as people diff it: one key a line, in the order of the manifest."""
-    data = msgspec.to_builtins(lock)
-    for row in data["artifacts"]:
-        for key in ("sha256", "unlocked", "size", "max_size", "members", "terms"):
-            if row[key] in (None, {}):
-                del row[key]
-    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _lock_artifact(
-    item: PinnedArtifact, session: Session, emit: Emit, cancel: Cancel
-) -> LockedArtifact:
-    location = locate(item.references[0], session)
-    sha256, size = location.sha256_hint, location.size_hint
-    source = f"index of {item.references[0].source}"
-    if sha256 is None or size is None:
-        sha256, size = _read(item, location, session, emit, cancel)
-        source = "downloaded and hashed"
-    return LockedArtifact(
-        name=item.name,
-        component=item.component,
-        version=item.version,
-        references=[str(reference) for reference in item.references],
-        sha256=sha256.hex,
-        size=int(size),
-        targets=list(item.targets),
-        licence=item.licence,
-        provenance={"sha256": source, "size": source},
+    Rows that are complete, and whose pin is still the same, are kept and not asked for again. All
+    that can be learned is learned before anything is judged: :class:`LockDriftError` names every
+    artifact of which a server has other bytes now; another typed error names all that could not
+    be learned. The lock is then as it was.
+    """
+    wish = wish or Wish()
+    old = read_lock(subject.path)
+    before = {row.name: row for row in old.artifacts} if old else {}
+    _refuse_unknown(wish, subject, before)
+    failures: dict[str, VvbuildError] = {}
+    tasks = list(_tasks(subject, before, means, wish, failures))
+    rows = _rows(tasks, subject, means, wish, failures)
+    if failures and not wish.keep_going:
+        what = f"{len(failures)} of {len(tasks)} artifacts could not be locked"
+        raise together(failures, what, _KEEP_GOING)
+    write_lock(
+        subject.destination,
+        LockFile(
+            schema="vvbuild.lock/1",
+            release=subject.name,
+            manifest_sha256=subject.digest.hex,
+            artifacts=rows,
+        ),
     )
+    changes = tuple(_changes(before, rows))
+    return LockResult(subject.destination, changes, failures, subject.command)
 
 
-def _read(
-    item: PinnedArtifact, location: Location, session: Session, emit: Emit, cancel: Cancel
-) -> tuple[Digest, ByteSize]:
-    """Download a file only to learn its digest and size; nothing is kept."""
-    limit, source = item.max_size or _DEFAULT_LIMIT, str(item.references[0])
-
-    def read() -> tuple[Digest, ByteSize]:
-        digest, size = hashlib.sha256(), 0
-        pace = session.pace(session.patience.clock() + session.timeouts.file)
-        with session.open(location.url, cancel=cancel) as response:
-            refuse_status(response)
-            for chunk in response.iter_raw(_CHUNK):
-                pace.tick(len(chunk))
-                digest.update(chunk)
-                size += len(chunk)
-                if size > limit:
-                    raise SizeMismatchError(f"{item.name} is larger than {limit}.")
-                emit(Progress(item.name, size, None))
-        return Digest(digest.hexdigest()), ByteSize(size)
-
-    log = AttemptLog(source)
-    try:
-        found = session.patience.persist(read, source=source, log=log, cancel=cancel, emit=emit)
-    except AttemptError:
-        raise log.error() from None
-    if location.sha256_hint not in (None, found[0]):
-        raise DigestMismatchError(
-            f"{item.name} is not what its index says.",
-            context={"index says": location.sha256_hint, "file has": found[0]},
-            hint="Do not lock it. Find out who changed the file.",
-        )
-    return found
+def _refuse_unknown(wish: Wish, subject: Subject, before: Mapping[str, LockedArtifact]) -> None:
+    names = [*before, *(pin.name for pin in subject.pinned)]
+    for glob in wish.accept_drift:
+        if not fnmatch.filter(names, glob) and not any(pin.covers(glob) for pin in subject.pinned):
+            raise UnknownNameError(
+                no_such("artifact", glob, names),
+                hint="--accept-drift takes the name of an artifact, or a glob.",
+            )
 
 
-def _rows_before(path: Path) -> dict[str, str | None]:
-    try:
-        return {row.name: row.sha256 for row in _decode(path).artifacts}
-    except (OSError, msgspec.DecodeError):
-        return {}
+def _tasks(
+    subject: Subject,
+    before: Mapping[str, LockedArtifact],
+    means: Means,
+    wish: Wish,
+    failures: dict[str, VvbuildError],
+) -> Iterator[_Task]:
+    """Every pin; a glob as the assets that it stands for."""
+    names = {pin.name: _kept_names(pin, before, wish) for pin in subject.pinned if pin.is_glob}
+    unknown = [pin for pin in subject.pinned if pin.is_glob and not names[pin.name]]
+    answers = ask_each(
+        unknown, asset_names, means, task=f"list {subject.name}", to_the_end=wish.keep_going
+    )
+    for pin, answer in zip(unknown, answers, strict=True):
+        if isinstance(answer, VvbuildError):
+            failures[pin.name] = answer
+        else:
+            names[pin.name] = answer or ()
+    for pin in subject.pinned:
+        if not pin.is_glob:
+            yield _Task(pin, _same(pin, before))
+        elif names[pin.name]:
+            pins = [pin.named(name) for name in names[pin.name]]
+            yield from (_Task(one, _same(one, before)) for one in pins)
+        else:
+            yield from _unexpanded(pin, before)
 
 
-def _decode(path: Path) -> LockFile:
-    return msgspec.json.decode(path.read_bytes(), type=LockFile)
+def _same(pin: PinnedArtifact, before: Mapping[str, LockedArtifact]) -> LockedArtifact | None:
+    row = before.get(pin.name)
+    return row if row is not None and is_of(row, pin) else None
+
+
+def _kept_names(
+    pin: PinnedArtifact, before: Mapping[str, LockedArtifact], wish: Wish
+) -> tuple[str, ...]:
+    """The assets by the lock, if that leaves nothing to ask about any."""
+    rows = [row for row in before.values() if row.name != pin.name and pin.covers(row.name)]
+    known = all(is_complete(row) and is_of(row, pin.named(row.name)) for row in rows)
+    meant = any(map(pin.covers, wish.accept_drift)) or any(wish.accepts(row.name) for row in rows)
+    return tuple(row.name for row in rows) if known and not (meant or wish.download) else ()
+
+
+def _unexpanded(pin: PinnedArtifact, before: Mapping[str, LockedArtifact]) -> Iterator[_Task]:
+    """A glob whose assets nobody tells: what the lock has of them, else the glob itself."""
+    rows = [row for row in before.values() if row.name != pin.name and pin.covers(row.name)]
+    kept = [row for row in rows if is_of(row, pin.named(row.name))]
+    yield from (_Task(pin.named(row.name), row) for row in kept)
+    if not kept:
+        yield _Task(pin, _same(pin, before))
+
+
+def _rows(
+    tasks: Sequence[_Task],
+    subject: Subject,
+    means: Means,
+    wish: Wish,
+    failures: dict[str, VvbuildError],
+) -> list[LockedArtifact]:
+    """The new row of every pin; raises :class:`LockDriftError` for what nobody accepts."""
+    open_tasks = [task for task in tasks if not task.pin.is_glob and _is_open(task, wish)]
+    answers = ask_each(
+        open_tasks,
+        lambda task, inner: _learn(task, inner, wish),
+        means,
+        task=f"lock {subject.name}",
+        to_the_end=wish.keep_going,
+    )
+    learned = dict(zip((task.pin.name for task in open_tasks), answers, strict=True))
+    rows, drifts = [], []
+    for task in tasks:
+        answer = learned.get(task.pin.name)
+        if isinstance(answer, Learned) and not wish.accepts(task.pin.name):
+            drifts.append(drift_of(task.before, answer))
+        if isinstance(answer, VvbuildError):
+            failures[task.pin.name] = answer
+        rows.append(_row(task, answer, failures))
+    found = [drift for drift in drifts if drift is not None]
+    if found:
+        raise drift_error(found, subject.name, subject.command)
+    return rows
+
+
+def _is_open(task: _Task, wish: Wish) -> bool:
+    complete = task.before is not None and is_complete(task.before)
+    return not complete or wish.download or wish.accepts(task.pin.name)
+
+
+def _learn(task: _Task, means: Means, wish: Wish) -> Learned:
+    known = task.before.sha256 if task.before and not wish.accepts(task.pin.name) else None
+
+    def wants_bytes(said: Learned) -> bool:
+        return wish.download or said.size is None or (said.sha256 or known) is None
+
+    return learn(task.pin, means, wants_bytes)
+
+
+def _row(
+    task: _Task, answer: Learned | VvbuildError | None, failures: Mapping[str, VvbuildError]
+) -> LockedArtifact:
+    if isinstance(answer, Learned):
+        return locked_row(task.pin, answer, task.before)
+    if task.before is not None and task.before.sha256 is not None:
+        return kept_row(task.before, task.pin)
+    failure, before = failures.get(task.pin.name), task.before
+    if before is not None and before.unlocked and (failure is None or is_hopeless(failure)):
+        # That nobody answered today is no news about the file.
+        return unlocked_row(task.pin, before.unlocked)
+    return unlocked_row(task.pin, failure.message if failure else "it was not asked for")
+
+
+def _changes(
+    before: Mapping[str, LockedArtifact], rows: Sequence[LockedArtifact]
+) -> Iterator[Change]:
+    for row in rows:
+        yield Change(row.name, before.get(row.name), row)
+    names = {row.name for row in rows}
+    for name, gone in before.items():
+        if name not in names:
+            yield Change(name, gone, None)
+
+
+def _said(row: LockedArtifact) -> tuple[object, ...]:
+    return row.version, row.sha256, row.size, row.unlocked
