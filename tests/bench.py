@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import bench_fetch
+
 VVBUILD = [sys.executable, "-m", "vvbuild"]
 # The same interpreter flags for both sides; the peer is what the command line is made of.
 PEER = [sys.executable, "-c", "import typer, rich"]
@@ -127,6 +129,7 @@ def main() -> None:
     all_pins(chosen.rounds)
     if not chosen.no_bundle:
         repeated_bundle()
+    bench_fetch.bench(rounds=3)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -12,6 +22,7 @@ from tests.server.faults import (
     BadContentRange,
     Cut,
     Drop,
+    Fault,
     IgnoreRange,
     Replace,
     Reset,
@@ -19,14 +30,19 @@ from tests.server.faults import (
     WrongRange,
 )
 from vvbuild.errors import (
+    CancelledError,
     DigestMismatchError,
     IntegrityError,
     NetworkError,
     SizeMismatchError,
 )
 from vvbuild.fetch.attempts import RetryPolicy
+from vvbuild.fetch.lanes import PiecePolicy
+from vvbuild.fetch.partials import KEPT_SECONDS, Partials
 from vvbuild.fetch.ranges import ContentRange, range_headers, validator
+from vvbuild.fetch.sink import Sink
 from vvbuild.fetch.transfer import fetch_artifact
+from vvbuild.runtime.cancel import Cancel
 
 AT = 100_000
 
@@ -181,6 +197,187 @@ def test_the_next_source_starts_from_nothing(server, session, body, dest):
     second = server.serve("/b/thing.bin", body)
     fetch_artifact(artifact_for(body, first, second), dest, session=session)
     assert "range" not in server.asked("/b/thing.bin")[0].headers
+
+
+# Between runs
+
+BIG = 2 << 20
+
+
+@pytest.fixture
+def partials(tmp_path):
+    return Partials(tmp_path / "partial")
+
+
+@pytest.fixture
+def data():
+    return random.Random(3).randbytes(BIG)
+
+
+def stopped_at(server, session, partials, data, dest, at, **facts):
+    """A run that ends with a partial file, and the URL that is served well from now on."""
+    url = server.serve("/thing.bin", data, Cut(at), always=Status(404), **facts)
+    with pytest.raises(NetworkError):
+        fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert not dest.exists()
+    server.requests.clear()
+    return server.serve("/thing.bin", data, **facts)
+
+
+def left(partials, suffix):
+    return next(partials.directory.glob(f"*{suffix}"), None)
+
+
+def test_the_next_run_fetches_only_the_rest(server, session, partials, data, dest):
+    url = stopped_at(server, session, partials, data, dest, 1 << 20, etag='"one"')
+    fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+    (only,) = server.requests
+    assert only.headers["range"] == f"bytes={1 << 20}-"
+    assert only.headers["if-range"] == '"one"'
+    assert left(partials, ".part") is None
+    assert left(partials, ".map") is None
+
+
+def test_the_next_run_fetches_only_missing_pieces(server, session, partials, data, dest):
+    session.pieces = PiecePolicy(least=1000, piece=300_000, most=1, enough=float("inf"))
+    url = server.serve("/thing.bin", data, Fault(), Fault(), Cut(1000), always=Status(404))
+    with pytest.raises(NetworkError):
+        fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    server.requests.clear()
+    server.sent = 0
+    server.serve("/thing.bin", data)
+    session.pieces = replace(session.pieces, most=4)
+    fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+    assert server.sent == len(data) - 601_000
+    assert all("if-range" in request.headers for request in server.requests)
+
+
+def test_a_file_that_changed_between_runs_starts_over(server, session, partials, data, dest):
+    old = bytes(BIG)
+    url = server.serve("/thing.bin", old, Cut(1 << 20), always=Status(404), etag='"old"')
+    with pytest.raises(NetworkError):
+        fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    server.serve("/thing.bin", data, etag='"new"')
+    fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+
+
+def test_a_run_that_died_after_the_last_byte_asks_nobody(server, session, partials, data, dest):
+    url = stopped_at(server, session, partials, data, dest, 1 << 20)
+    left(partials, ".part").write_bytes(data)
+    known = json.loads(left(partials, ".map").read_bytes())
+    left(partials, ".map").write_text(json.dumps(known | {"spans": [[0, BIG]]}))
+    fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [{"sha256": "0" * 64}, {"size": BIG + 1}, {"size": None}, {"spans": [[0, 2 * BIG]]},
+     {"spans": [[-5, 10]]}, {"spans": "all"}, {"spans": [[0, 1 << 80]]}, {"source": None},
+     {"spans": []}, {"source": "https://example.com/another"}],
+    ids=repr,
+)  # fmt: skip
+def test_a_map_of_other_bytes_is_never_trusted(server, session, partials, data, dest, lie):
+    url = stopped_at(server, session, partials, data, dest, 1 << 20)
+    known = json.loads(left(partials, ".map").read_bytes())
+    left(partials, ".map").write_text(json.dumps(known | lie))
+    fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+    assert ["range" in request.headers for request in server.requests] == [False]
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"\xff", b"[" * 5000])
+def test_a_map_that_is_none_is_no_reason_to_fail(server, session, partials, data, dest, text):
+    url = stopped_at(server, session, partials, data, dest, 1 << 20)
+    left(partials, ".map").write_bytes(text)
+    fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("damage", [b"?", b""], ids=["changed", "shortened"])
+def test_a_partial_file_that_was_damaged_is_proved_wrong(
+    server, session, partials, data, dest, damage
+):
+    url = stopped_at(server, session, partials, data, dest, 1 << 20)
+    left(partials, ".part").write_bytes(damage * (1 << 20))
+    fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+    assert "range" not in server.requests[-1].headers
+
+
+def test_longer_than_its_map_a_partial_file_is_cut(server, session, partials, data, dest):
+    url = stopped_at(server, session, partials, data, dest, 1 << 20)
+    with left(partials, ".part").open("ab") as stream:
+        stream.write(bytes(2 * BIG))
+    fetch_artifact(artifact_for(data, url), dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+    assert len(server.requests) == 1
+
+
+def test_the_source_of_what_is_there_is_asked_first(server, session, partials, data, dest):
+    first = server.serve("/a/thing.bin", data, Status(404))
+    second = server.serve("/b/thing.bin", data, Cut(1 << 20), Status(404))
+    artifact = artifact_for(data, first, second)
+    with pytest.raises(NetworkError):
+        fetch_artifact(artifact, dest, session=session, partials=partials)
+    server.requests.clear()
+    fetch_artifact(artifact, dest, session=session, partials=partials)
+    assert dest.read_bytes() == data
+    assert [request.path for request in server.requests] == ["/b/thing.bin"]
+
+
+def test_what_nobody_went_on_with_is_pruned_unless_it_is_being_fetched(
+    server, session, partials, data, dest
+):
+    stopped_at(server, session, partials, data, dest, 1 << 20)
+    part = left(partials, ".part")
+    assert partials.prune() == 0
+    for now, kept in ((-KEPT_SECONDS - 9, False), (KEPT_SECONDS + 9, True)):
+        # A file from the future, as after a clock that stood in 1980, is not called old.
+        part.write_bytes(b"12345")
+        os.utime(part, (time.time() + now,) * 2)
+        with partials.lock(part.stem, "it", session.cancel):
+            assert partials.prune() == 0
+        assert partials.prune() == (0 if kept else 5)
+        assert part.exists() == kept
+    assert left(partials, ".map") is None
+
+
+def test_who_waits_for_another_process_says_so_and_can_be_cancelled(session, partials, events):
+    cancel = Cancel()
+    with partials.lock("name", "thing", Cancel()):
+        with partials.lock("name", "thing", cancel, events, wait=False) as held:
+            assert not held
+        threading.Timer(0.3, cancel.set).start()
+        with pytest.raises(CancelledError), partials.lock("name", "thing", cancel, events):
+            pass
+    assert [event.text for event in events.seen] == [
+        "Another process is fetching thing; waiting for it."
+    ]
+
+
+@given(st.lists(st.integers(1, 3 << 20), min_size=1, max_size=8), st.randoms())
+@settings(max_examples=20, deadline=None)
+def test_the_digest_is_right_in_whatever_order_bytes_come(lengths, order):
+    data = random.Random(1).randbytes(sum(lengths))
+    artifact = artifact_for(data, "https://example.com/x")
+    edges = [sum(lengths[:index]) for index in range(len(lengths) + 1)]
+    parts = list(pairwise(edges))
+    order.shuffle(parts)
+    with tempfile.TemporaryDirectory() as folder:
+        sink = Sink(Path(folder, "x.part"), artifact)
+        for first, end in parts:
+            with sink.writer(first) as writer:
+                for begin in range(first, end, 1 << 16):
+                    writer.write(data[begin : min(begin + (1 << 16), end)])
+        assert sink.whole
+        assert sink.digest(Cancel()) == artifact.sha256
+        sink.close()
 
 
 @given(
