@@ -11,7 +11,7 @@ from vvbuild.bundle.options import parse_kinds
 from vvbuild.bundle.transform import replace_file
 from vvbuild.errors import IntegrityError, ManifestError, UsageError
 from vvbuild.model.digest import Digest
-from vvbuild.model.release import Placement
+from vvbuild.model.recipe import Placement
 
 
 def spread(root: Path, *names: str) -> Path:

@@ -9,7 +9,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import Any
 
-FILE, LINK = 0o100000, 0o120000
+FILE, LINK, FOLDER = 0o100000, 0o120000, 0o040000
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,11 @@ class Tarred:
     link: str = ""
 
 
+def packed_tar(pack: Any, *members: Tarred) -> bytes:
+    """A tar packed by a function, such as :func:`lzma.compress`."""
+    return pack(tar_bytes(*members, packed=False))
+
+
 def tar_bytes(*members: Tarred, packed: bool = True, **options: Any) -> bytes:
     """A tar of these members, gzipped or plain."""
     out = io.BytesIO()
@@ -119,3 +124,72 @@ def tar_bytes(*members: Tarred, packed: bool = True, **options: Any) -> bytes:
             info.linkname = member.link
             tar.addfile(info, io.BytesIO(member.data))
     return out.getvalue()
+
+
+@dataclass(frozen=True)
+class Sevened:
+    """A member of a 7z. ``attributes`` replaces those that follow from ``mode``; ``crc`` lies."""
+
+    name: str | bytes
+    data: bytes = b""
+    mode: int = FILE | 0o644
+    attributes: int | None = None
+    crc: int | None = None
+    anti: bool = False
+
+    @property
+    def all_attributes(self) -> int:
+        if self.attributes is not None:
+            return self.attributes
+        return self.mode << 16 | 0x8000 | (0x10 if self.mode & 0o170000 == FOLDER else 0x20)
+
+    @property
+    def raw_name(self) -> bytes:
+        name = self.name if isinstance(self.name, bytes) else self.name.encode("utf-16-le")
+        return name + bytes(2)
+
+
+def seven_bytes(*members: Sevened, coder: bytes = b"\x01\x00", cut: int = 0) -> bytes:
+    """A 7z of these members, not packed, in one block (7-Zip's DOC/7zFormat.txt).
+
+    ``coder`` is how the block says it is packed; ``cut`` bytes are missing from its end.
+    """
+    full = [member for member in members if member.data]
+    body = b"".join(member.data for member in full)
+    header = b"\x01"
+    if full:
+        sizes = b"".join(_number(len(member.data)) for member in full[:-1])
+        sums = b"".join(
+            struct.pack("<I", zlib.crc32(it.data) if it.crc is None else it.crc) for it in full
+        )
+        header += (
+            b"\x04" b"\x06" + _number(0) + b"\x01\x09" + _number(len(body)) + b"\x00"
+            b"\x07\x0b\x01\x00\x01" + coder + b"\x0c" + _number(len(body)) + b"\x00"
+            b"\x08\x0d" + _number(len(full)) + (b"\x09" + sizes if sizes else b"")
+            + b"\x0a\x01" + sums + b"\x00\x00"
+        )  # fmt: skip
+    header += b"\x05" + _number(len(members))
+    empty = [not member.data for member in members]
+    if any(empty):
+        folders = [it.mode & 0o170000 == FOLDER for it in members if not it.data]
+        header += _property(0x0E, _bits(empty)) + _property(0x0F, _bits([not it for it in folders]))
+        header += _property(0x10, _bits([it.anti for it in members if not it.data]))
+    names = b"".join(member.raw_name for member in members)
+    attributes = b"".join(struct.pack("<I", member.all_attributes) for member in members)
+    header += _property(0x11, b"\0" + names) + _property(0x15, b"\x01\0" + attributes) + b"\0\0"
+    start = struct.pack("<QQI", len(body), len(header), zlib.crc32(header))
+    whole = b"7z\xbc\xaf\x27\x1c\0\x04" + struct.pack("<I", zlib.crc32(start)) + start
+    return (whole + body + header)[: -cut or None]
+
+
+def _number(value: int) -> bytes:
+    return bytes([value]) if value < 0x80 else b"\xff" + struct.pack("<Q", value)
+
+
+def _property(kind: int, data: bytes) -> bytes:
+    return bytes([kind]) + _number(len(data)) + data
+
+
+def _bits(flags: list[bool]) -> bytes:
+    text = "".join("01"[flag] for flag in flags)
+    return bytes(int(text[at : at + 8].ljust(8, "0"), 2) for at in range(0, len(text), 8))

@@ -84,3 +84,24 @@ def test_a_killed_process_leaves_nothing_that_is_trusted_and_wrong(
     make(store, 0)
     assert len(list((store.base / "checkouts").iterdir())) >= 1
     assert FILES == 40
+
+
+def test_who_works_and_who_deletes_take_turns(tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, PROGRAM, what, root], env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+        for what in ("come", "come", "clean")
+    ]  # fmt: skip
+    for worker in started[:2]:
+        _, errors = worker.communicate(timeout=120)
+        assert worker.returncode == 0, errors
+    (tmp_path / "enough").write_bytes(b"")
+    said, errors = started[2].communicate(timeout=120)
+
+    assert started[2].returncode == 0, errors
+    # It came to pass at least once, or nobody would have been in anybody's way.
+    assert int(said) >= 1

@@ -171,9 +171,9 @@ def test_everything_has_one_time(put, out, mtime, kind):
 
 
 @BOTH
-def test_leading_directories_can_be_dropped(put, out, make):
-    archive = put(make(("top/a", b"a"), ("top/d/b", b"b"), ("above", b"c")))
-    assert unpack(archive, out, strip=1, executables={"d/b"}) == 2
+def test_the_one_folder_at_the_top_can_be_left_out(put, out, make):
+    archive = put(make(("top/a", b"a"), ("top/d/b", b"b")))
+    assert unpack(archive, out, strip=True, executables={"d/b"}) == 2
     assert tree(out) == {"a": b"a", "d": None, "d/b": b"b"}
     if sys.platform != "win32":
         assert (out / "d/b").stat().st_mode & 0o111
@@ -182,7 +182,7 @@ def test_leading_directories_can_be_dropped(put, out, make):
 @BOTH
 def test_members_can_be_chosen_by_the_name_that_is_left(put, out, make):
     archive = put(make(("top/a", b"a"), ("top/d/b", b"b"), ("top/d/c", b"c")))
-    assert unpack(archive, out, strip=1, only=lambda name: name.startswith("d/")) == 2
+    assert unpack(archive, out, strip=True, only=lambda name: name.startswith("d/")) == 2
     assert tree(out) == {"d": None, "d/b": b"b", "d/c": b"c"}
 
 
@@ -316,7 +316,7 @@ def test_what_is_not_unpacked_need_not_be_portable_but_may_not_escape(put, out, 
 @BOTH
 def test_dropping_directories_does_not_make_a_name_climb(put, out, make):
     with pytest.raises(HostileArchiveError, match="climbs out"):
-        unpack(put(make(("a/../../b", b"x"))), out, strip=1)
+        unpack(put(make(("a/../../b", b"x"))), out, strip=True)
 
 
 NAME_PARTS = st.one_of(
@@ -546,7 +546,7 @@ def test_two_end_records_are_refused(put, out):
 
 
 def test_what_is_no_archive_is_refused(put, out):
-    for data in (b"", b"MZ", b"<html>", b"\x1f\x8bnothing", b"\0" * 1024, b"7z\xbc\xaf\x27\x1c"):
+    for data in (b"", b"MZ", b"<html>", b"\x1f\x8bnothing", b"\0" * 1024):
         with pytest.raises(HostileArchiveError):
             unpack(put(data), out)
         assert not out.exists()

@@ -13,7 +13,7 @@ from vvbuild.manifest.lock import load_lock, load_release_lock, lock_path, unpac
 from vvbuild.manifest.release import LoadedRelease, find_release, load_release, release_names
 from vvbuild.model.digest import Digest
 from vvbuild.model.lock import Lock
-from vvbuild.model.release import LockedArtifact, LockFile
+from vvbuild.model.locked import LockedArtifact, LockFile
 from vvbuild.model.target import Target
 
 Rows = list[dict[str, Any]]

@@ -9,7 +9,7 @@ from vvbuild.errors import LockError, ManifestError
 from vvbuild.manifest.lock import load_release_lock, lock_path, require_locked
 from vvbuild.manifest.recipe import load_recipe
 from vvbuild.manifest.release import LoadedRelease, find_release, release_names
-from vvbuild.model.release import LockFile
+from vvbuild.model.locked import LockFile
 from vvbuild.model.target import Target
 
 # fmt: off

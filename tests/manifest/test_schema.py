@@ -31,6 +31,7 @@ PACKAGED = {
     "tools": [MANIFESTS / "tools.toml"],
     "host": [MANIFESTS / "host.toml"],
     "policy": [MANIFESTS / "policy.toml"],
+    "downloader": [MANIFESTS / "downloader.toml"],
     **{f"compat-{name}": [MANIFESTS / "compat" / f"{name}.toml"] for name in TABLES},
 }
 

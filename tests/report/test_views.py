@@ -14,7 +14,7 @@ from vvbuild.locking.run import Change, LockResult
 from vvbuild.manifest.release import find_release, release_names
 from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import Finding
-from vvbuild.model.release import LockedArtifact
+from vvbuild.model.locked import LockedArtifact
 from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Target
 from vvbuild.report.document import View

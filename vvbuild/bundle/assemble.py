@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vvbuild.errors import IntegrityError, ManifestError
 from vvbuild.fetch.store import link_or_copy, walk
-from vvbuild.model.release import Placement
+from vvbuild.model.recipe import Placement
 
 
 def place(

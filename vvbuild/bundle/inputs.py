@@ -20,7 +20,8 @@ from vvbuild.manifest.targets import find_target, host_platform
 from vvbuild.manifest.tools import LOCK_NAME, Tool, find_tool
 from vvbuild.model.digest import Digest
 from vvbuild.model.lock import Lock
-from vvbuild.model.release import ArchiveKind, Recipe
+from vvbuild.model.recipe import Recipe
+from vvbuild.model.release import ArchiveKind
 from vvbuild.model.target import Platform, Target
 from vvbuild.runtime.files import hash_file
 

@@ -1,14 +1,17 @@
-"""Care of the store."""
+"""Care of the store: what fills it, and how to be rid of all of it."""
 
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from vvbuild.errors import UsageError
-from vvbuild.fetch.store import FORMAT, Store
+from vvbuild.fetch.store import Store
+from vvbuild.fetch.store.place import named, require_store
+from vvbuild.fetch.store.presence import alone, others
 from vvbuild.model.size import ByteSize
+from vvbuild.runtime.cancel import Cancel
 from vvbuild.runtime.files import remove_tree
 
 
@@ -23,11 +26,16 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What fills the store; ``size`` counts hard links once."""
+    """What fills the store; ``size`` counts hard links once.
+
+    ``free`` is what its disk has left, ``users`` the other processes that work with it now.
+    """
 
     root: Path
     parts: tuple[Part, ...]
     size: ByteSize
+    free: ByteSize | None = None
+    users: int = 0
 
 
 def measure(store: Store) -> Usage:
@@ -35,36 +43,37 @@ def measure(store: Store) -> Usage:
     seen: set[tuple[int, int]] = set()
     parts = []
     if store.base.is_dir():
-        # Sorted so that `checkouts`, which are links into `files`, come after nothing else does.
+        # `files` first: checkouts are links into it.
         names = sorted(store.base.iterdir(), key=lambda path: (path.name != "files", path.name))
         parts = [_measure(path, seen) for path in names if path.is_dir()]
-    return Usage(store.root, tuple(parts), ByteSize(sum(part.size for part in parts)))
+    size = ByteSize(sum(part.size for part in parts))
+    return Usage(store.root, tuple(parts), size, _free(store.root), others(store.base))
 
 
-def clean(store: Store) -> Usage:
+def clean(store: Store, cancel: Cancel | None = None) -> Usage:
     """Delete the store's content; returns what it was.
 
     Raises :class:`UsageError` for a directory without our tag, and while another vvbuild works.
     """
     if not store.root.exists():
         return Usage(store.root, (), ByteSize(0))
-    if not (store.root / "CACHEDIR.TAG").is_file():
-        raise UsageError(
-            f"{store.root} has no CACHEDIR.TAG: it is not a store, and nothing was deleted.",
-            hint="Set VVBUILD_CACHE_DIR to the store that is meant.",
-        )
-    if store.base.is_dir():
-        store.prepare()
-        busy = sorted((store.base / "work").iterdir())
-        if busy:
-            raise UsageError(
-                "Another vvbuild is working in this store; nothing was deleted.",
-                context={"store": store.root},
-                hint="Wait until it has finished.",
-            )
+    require_store(store.root, "nothing was deleted")
     usage = measure(store)
-    remove_tree(store.root / FORMAT)
+    with named("clean the store"):
+        if store.base.is_dir():
+            store.prepare()
+            usage = measure(store)
+            with alone(store.base, Cancel() if cancel is None else cancel):
+                remove_tree(store.base)
+            store.leave()
     return usage
+
+
+def _free(root: Path) -> ByteSize | None:
+    try:
+        return ByteSize(shutil.disk_usage(root).free)
+    except OSError:
+        return None
 
 
 def _measure(directory: Path, seen: set[tuple[int, int]]) -> Part:

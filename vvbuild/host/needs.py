@@ -12,7 +12,7 @@ from vvbuild.errors import HostToolMissingError
 from vvbuild.host.python import PythonFacts
 from vvbuild.manifest.decode import decode, read_document
 from vvbuild.manifest.targets import host_platform
-from vvbuild.model.release import HostNeed, HostTable
+from vvbuild.model.tables import HostNeed, HostTable
 from vvbuild.runtime.files import hash_file
 
 

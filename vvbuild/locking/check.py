@@ -21,7 +21,7 @@ from vvbuild.locking.read import Learned
 from vvbuild.locking.rows import is_of, read_lock
 from vvbuild.locking.subject import Subject
 from vvbuild.manifest.lock import load_lock, pin_of
-from vvbuild.model.release import LockedArtifact, LockFile
+from vvbuild.model.locked import LockedArtifact, LockFile
 
 Gap = Literal["no-lock", "invalid", "stale", "not-locked", "not-pinned", "other-pin", "unlocked"]
 Drifted = Literal["replaced", "gone", "new-asset"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vvbuild.errors import LockDriftError
 from vvbuild.locking.read import Learned
 from vvbuild.locking.rows import UPLOAD
-from vvbuild.model.release import LockedArtifact
+from vvbuild.model.locked import LockedArtifact
 
 
 @dataclass(frozen=True, slots=True)

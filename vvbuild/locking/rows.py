@@ -10,7 +10,7 @@ import msgspec
 from vvbuild.errors import PermissionDeniedError, from_os_error
 from vvbuild.locking.read import Learned
 from vvbuild.manifest.pins import PinnedArtifact
-from vvbuild.model.release import LockedArtifact, LockFile
+from vvbuild.model.locked import LockedArtifact, LockFile
 from vvbuild.runtime.files import write_atomically
 
 # The fact of a row that is no fact of the bytes: when GitHub got them.

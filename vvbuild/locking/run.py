@@ -27,7 +27,7 @@ from vvbuild.locking.rows import (
 from vvbuild.locking.subject import Subject
 from vvbuild.manifest.decode import no_such
 from vvbuild.manifest.pins import PinnedArtifact
-from vvbuild.model.release import LockedArtifact, LockFile
+from vvbuild.model.locked import LockedArtifact, LockFile
 
 __all__ = ["Change", "ChangeKind", "LockResult", "Wish", "lock", "render_lock"]
 

@@ -21,7 +21,7 @@ from vvbuild.model.compat import (
     PyInstallerTable,
     TroublesTable,
 )
-from vvbuild.model.release import Row
+from vvbuild.model.row import Row
 from vvbuild.model.target import ARCHES, DEVICES, OSES
 from vvbuild.model.version import clauses, gaps, numbers
 

@@ -1,4 +1,4 @@
-"""TOML and JSON files into the types of ``model/release.py``, with every problem named."""
+"""TOML and JSON files into the types of ``model/``, with every problem named."""
 
 from __future__ import annotations
 

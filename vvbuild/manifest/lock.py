@@ -15,8 +15,8 @@ from vvbuild.manifest.release import LoadedRelease
 from vvbuild.model.artifact import Artifact, check_file_name
 from vvbuild.model.digest import Digest
 from vvbuild.model.lock import Lock, Unlocked
+from vvbuild.model.locked import LockedArtifact, LockFile
 from vvbuild.model.reference import Reference
-from vvbuild.model.release import LockedArtifact, LockFile
 from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Target
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from vvbuild import resources
 from vvbuild.errors import ManifestError
 from vvbuild.manifest.decode import Problem, decode, no_such, read_document
-from vvbuild.model.release import Placement, Recipe
+from vvbuild.model.recipe import Placement, Recipe
 from vvbuild.model.target import Target
 
 

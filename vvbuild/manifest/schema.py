@@ -14,12 +14,18 @@ import msgspec
 
 from vvbuild import resources
 from vvbuild.manifest.compat import TABLES
+from vvbuild.model.downloader import Downloaders
+from vvbuild.model.locked import LockFile
 from vvbuild.model.policy import Policy
-from vvbuild.model.release import HostTable, LockFile, Recipe, Release, Row, Targets, Tools
+from vvbuild.model.recipe import Recipe
+from vvbuild.model.release import Release
+from vvbuild.model.row import Row
+from vvbuild.model.tables import HostTable, Targets, Tools
 from vvbuild.runtime.files import write_atomically
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 TYPES: dict[str, type[Row]] = {
+    "downloader": Downloaders,
     "host": HostTable,
     "lock": LockFile,
     "policy": Policy,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from vvbuild import resources
 from vvbuild.errors import MissingError, UnknownNameError
 from vvbuild.manifest.decode import decode, read_document
-from vvbuild.model.release import PlatformRow, TargetRow, Targets
+from vvbuild.model.tables import PlatformRow, TargetRow, Targets
 from vvbuild.model.target import Platform, Target
 
 

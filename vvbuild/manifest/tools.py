@@ -14,7 +14,7 @@ from vvbuild.model.artifact import Artifact, check_file_name
 from vvbuild.model.digest import Digest
 from vvbuild.model.lock import Lock
 from vvbuild.model.reference import Reference
-from vvbuild.model.release import Tools, ToolVersion
+from vvbuild.model.tables import Tools, ToolVersion
 from vvbuild.model.target import Platform
 
 LOCK_NAME = "tools"

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from vvbuild.model.digest import Digest
+from vvbuild.model.locked import Member
 from vvbuild.model.reference import Reference
-from vvbuild.model.release import Member, Unpack
+from vvbuild.model.release import Unpack
 from vvbuild.model.size import ByteSize
 
 # Control characters, what Windows forbids, what makes text run backwards or breaks lines, and

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from vvbuild.model.release import ComponentName, Flavour, Row, Text
+from vvbuild.model.release import ComponentName, Flavour
+from vvbuild.model.row import Row, Text
 from vvbuild.model.target import Os
 from vvbuild.model.version import within
 

@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from vvbuild.model.release import ComponentName, Row, Text
+from vvbuild.model.release import ComponentName
+from vvbuild.model.row import Row, Text
 
 Series = Literal["patch", "minor", "major"]
 

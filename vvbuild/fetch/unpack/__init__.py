@@ -6,13 +6,15 @@ and one fixed time, directories 755, whatever the umask, the host and the archiv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from vvbuild.errors import HostileArchiveError, OutputNotOursError, from_os_error
+from vvbuild.errors import OutputNotOursError, from_os_error
 from vvbuild.fetch.store import FIXED_TIME
+from vvbuild.fetch.unpack.kinds import kind_of
 from vvbuild.fetch.unpack.limits import UnpackLimits
 from vvbuild.fetch.unpack.names import Selection
+from vvbuild.fetch.unpack.sevenzip import unpack_7z
 from vvbuild.fetch.unpack.tar import unpack_tar
 from vvbuild.fetch.unpack.writer import TreeWriter
 from vvbuild.fetch.unpack.zip import unpack_zip
@@ -27,25 +29,34 @@ def unpack(
     dest: Path,
     *,
     limits: UnpackLimits | None = None,
-    strip: int = 0,
+    strip: bool = False,
     only: Callable[[str], bool] | None = None,
+    members: Sequence[str] = (),
     executables: Collection[str] = (),
     mtime: int = FIXED_TIME,
+    seven_zip: Path | None = None,
     cancel: Cancel | None = None,
 ) -> int:
-    """Unpack a zip (a wheel), a tar or a gzipped tar into ``dest``; the kind is told by its bytes.
+    """Unpack a zip (a wheel), a 7z or a tar into ``dest``; the kind is told by its bytes.
 
-    ``dest`` is made, or is an empty directory. ``strip`` drops that many leading directories of
-    every name, and members that lie above. ``only`` chooses members by the name that is left;
-    ``executables`` names (the same way) files that get mode 755 though the archive does not say
-    so. ``mtime`` is the time of everything, in seconds since 1970; by default 1980-01-02.
+    A tar may be packed with gzip, xz, bzip2 or Zstandard. ``dest`` is made, or is an empty
+    directory. ``strip`` leaves out the one folder at the archive's top. ``members`` are globs
+    (``*`` within one folder, ``**`` through all), each of which must match something, and
+    ``only`` chooses by a function; both see the name that is left. ``executables`` names (the
+    same way) files that get mode 755 though the archive does not say so. ``mtime`` is the time
+    of everything, in seconds since 1970; by default 1980-01-02. ``seven_zip`` is the program
+    that reads 7z archives (and, before Python 3.14, Zstandard).
 
     Returns the number of files and links. Raises :class:`HostileArchiveError` naming the member
-    that breaks a rule, and for damaged archives; then ``dest`` is as empty as it was before.
+    that breaks a rule, and for damaged archives; :class:`ArchiveLayoutError` for a glob that
+    matches nothing, and for what ``strip`` cannot be done to. Then ``dest`` is as empty as it
+    was before.
     """
     cancel = Cancel() if cancel is None else cancel
     fresh = not dest.exists()
-    selection = Selection(archive.name, strip, only, frozenset(executables))
+    selection = Selection(
+        archive.name, strip=strip, only=only, members=members, executables=frozenset(executables)
+    )
     try:
         if not fresh and any(dest.iterdir()):
             raise OutputNotOursError(
@@ -54,8 +65,8 @@ def unpack(
         dest.mkdir(parents=True, exist_ok=True)
         writer = TreeWriter(dest, mtime)
         try:
-            run = unpack_zip if _is_zip(archive) else unpack_tar
-            run(archive, writer, selection, limits or UnpackLimits(), cancel)
+            _run(archive, writer, selection, limits or UnpackLimits(), cancel, seven_zip)
+            selection.finish()
             writer.finish()
         except BaseException:
             remove_tree(dest)
@@ -67,14 +78,18 @@ def unpack(
     return writer.count
 
 
-def _is_zip(archive: Path) -> bool:
-    with archive.open("rb") as stream:
-        head = stream.read(512)
-    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
-        return True
-    if head[:2] == b"\x1f\x8b" or head[257:262] == b"ustar":
-        return False
-    raise HostileArchiveError(
-        f"{archive.name} is neither a zip nor a tar that can be unpacked.",
-        context={"archive": archive, "first bytes": head[:8].hex(" ")},
-    )
+def _run(
+    archive: Path,
+    writer: TreeWriter,
+    selection: Selection,
+    limits: UnpackLimits,
+    cancel: Cancel,
+    seven_zip: Path | None,
+) -> None:
+    kind = kind_of(archive)
+    if kind == "zip":
+        unpack_zip(archive, writer, selection, limits, cancel)
+    elif kind == "7z":
+        unpack_7z(archive, writer, selection, limits, cancel, seven_zip)
+    else:
+        unpack_tar(archive, kind, writer, selection, limits, cancel, seven_zip)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Literal, NoReturn
 
-from vvbuild.errors import HostileArchiveError
+from vvbuild.errors import ArchiveLayoutError, HostileArchiveError
+from vvbuild.fetch.sources.nearest import nearest
+from vvbuild.fetch.unpack.globs import MemberGlobs
 from vvbuild.model.artifact import check_file_name
 
 MemberKind = Literal["file", "directory", "link"]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _DRIVE = re.compile(r"[A-Za-z]:")
+# What HFS+ leaves out of a name before it compares: joiners, marks of direction, a soft hyphen.
+_IGNORABLE = re.compile("[\u00ad\u034f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _LONGEST_PATH = 1024
 _DEEPEST = 64
 
@@ -29,13 +33,17 @@ class Selection:
     def __init__(
         self,
         archive: str,
-        strip: int = 0,
+        *,
+        strip: bool = False,
         only: Callable[[str], bool] | None = None,
+        members: Sequence[str] = (),
         executables: frozenset[str] = frozenset(),
     ) -> None:
         self.archive = archive
         self._strip = strip
+        self._top: str | None = None
         self._only = only
+        self._globs = MemberGlobs(members) if members else None
         self._executables = executables
         self._kinds: dict[str, MemberKind] = {}
         self._spellings: dict[str, str] = {}
@@ -50,17 +58,52 @@ class Selection:
 
     def admit(self, member: str, kind: MemberKind) -> str | None:
         """The path below the destination that a member gets, ``None`` if it is not wanted."""
-        parts = self._parts(member)[self._strip :]
+        parts = self._parts(member)
+        if self._strip and parts:
+            parts = self._below_top(member, parts, kind)
         if not parts:
             return None
         path = "/".join(parts)
-        if self._only is not None and kind != "directory" and not self._only(path):
-            return None
-        if self._only is not None and kind == "directory" and not self._only(f"{path}/"):
+        if not self._wants(path, kind):
             return None
         self._check_portable(member, parts)
         self._register(member, parts, kind)
         return path
+
+    def finish(self) -> None:
+        """Raise :class:`ArchiveLayoutError` for globs that nothing matched, and a missing top."""
+        if self._strip and self._top is None:
+            self._refuse_layout("holds no folder that could be left out")
+        unmatched = self._globs.unmatched() if self._globs is not None else []
+        if self._globs is not None and unmatched:
+            names = self._globs.names
+            raise ArchiveLayoutError(
+                f"{self.archive} holds nothing that matches {', '.join(map(repr, unmatched))}.",
+                context={"archive": self.archive, "nearest": nearest(unmatched[0], names)},
+                hint="Correct the pattern; `*` stays in one folder, `**` goes into all below.",
+            )
+
+    def _wants(self, path: str, kind: MemberKind) -> bool:
+        if self._globs is not None and not self._globs.match(path, kind == "directory"):
+            return False
+        asked = f"{path}/" if kind == "directory" else path
+        return self._only is None or self._only(asked)
+
+    def _below_top(self, member: str, parts: list[str], kind: MemberKind) -> list[str]:
+        if len(parts) == 1 and kind != "directory":
+            self._refuse_layout(f"has {member!r} beside its top folder")
+        if self._top is None:
+            self._top = parts[0]
+        if parts[0] != self._top:
+            self._refuse_layout(f"has two top folders, {self._top!r} and {parts[0]!r}")
+        return parts[1:]
+
+    def _refuse_layout(self, why: str) -> NoReturn:
+        raise ArchiveLayoutError(
+            f"{self.archive} {why}; it was said to have exactly one folder at its top.",
+            context={"archive": self.archive},
+            hint='Unpack it with `unpack = "whole"`.',
+        )
 
     def executable(self, path: str, mode: int) -> bool:
         """Whether a file gets execute bits: any in the archive, or by the caller's word."""
@@ -134,8 +177,14 @@ def _complaint(part: str) -> str | None:
 
 
 def _folded(path: str) -> str:
-    """What is left of a name on file systems that ignore case and Unicode forms."""
+    """What is left of a name on file systems that ignore case and Unicode forms.
+
+    APFS compares by Unicode's full case folding (so ß is ss) of decomposed names, NTFS by the
+    upper case of single characters (so ı is I, ſ is S); HFS+ leaves some characters out. Two
+    names count as one if they are for any of them.
+    """
     if path.isascii():
         return path.lower()
+    bare = unicodedata.normalize("NFD", _IGNORABLE.sub("", path))
     # Folding can leave a form that is not normal any more, so it is normalised twice.
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
+    return unicodedata.normalize("NFC", bare.casefold().upper().casefold())

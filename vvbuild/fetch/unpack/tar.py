@@ -7,11 +7,12 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from vvbuild.errors import HostileArchiveError
+from vvbuild.fetch.unpack.kinds import Kind
 from vvbuild.fetch.unpack.limits import UnpackLimits
 from vvbuild.fetch.unpack.names import Selection
+from vvbuild.fetch.unpack.packed import Readable, unpacked
 from vvbuild.fetch.unpack.writer import TreeWriter
 from vvbuild.runtime.cancel import Cancel
 
@@ -46,19 +47,25 @@ class _Member(tarfile.TarInfo):
 
 
 def unpack_tar(
-    archive: Path, writer: TreeWriter, selection: Selection, limits: UnpackLimits, cancel: Cancel
+    archive: Path,
+    kind: Kind,
+    writer: TreeWriter,
+    selection: Selection,
+    limits: UnpackLimits,
+    cancel: Cancel,
+    seven_zip: Path | None = None,
 ) -> None:
     """Write a tar's wanted members. Raises :class:`HostileArchiveError`."""
-    packed = archive.stat().st_size
+    size = archive.stat().st_size
     try:
-        with archive.open("rb") as file, _plain(file) as plain:
-            stream = _Metered(plain, archive.name, packed, limits, cancel)
+        with unpacked(archive, kind, cancel, seven_zip) as plain:
+            stream = _Metered(plain, archive.name, size, limits, cancel)
             with tarfile.open(  # type: ignore[call-overload]
                 fileobj=stream, mode="r|", bufsize=_CHUNK, tarinfo=_Member,
                 encoding="utf-8", errors="strict",
             ) as tar:  # fmt: skip
-                _Unpacking(tar, writer, selection, limits).run(packed)
-            # The rest holds gzip's checksum.
+                _Unpacking(tar, writer, selection, limits).run(size)
+            # The rest holds the packer's checksum.
             while stream.read(_CHUNK):
                 pass
     except _DAMAGE as error:
@@ -67,18 +74,12 @@ def unpack_tar(
         ) from error
 
 
-def _plain(file: BinaryIO) -> gzip.GzipFile | BinaryIO:
-    magic = file.read(2)
-    file.seek(0)
-    return gzip.GzipFile(fileobj=file, mode="rb") if magic == b"\x1f\x8b" else file
-
-
 class _Metered:
     """A reader that stops a bomb however it is wrapped, padding and skipped members included."""
 
     def __init__(
         self,
-        stream: gzip.GzipFile | BinaryIO,
+        stream: Readable,
         name: str,
         packed: int,
         limits: UnpackLimits,

@@ -23,6 +23,7 @@ from vvbuild.fetch.unpack.zipindex import (
     STREAMED,
     Member,
     ZipError,
+    check_second_name,
     read_index,
     widen,
 )
@@ -197,6 +198,7 @@ class _Source:
             raise ZipError("has two names", name)
         after_name = member.offset + LOCAL.size + name_length
         extra = self.read(after_name, extra_length)
+        check_second_name(extra, member.raw_name, name)
         size, packed = widen(extra, (size, packed), name)
         begin: int = after_name + extra_length
         expected = (member.crc, member.packed, member.size)

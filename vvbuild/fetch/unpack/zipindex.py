@@ -18,6 +18,8 @@ _CENTRAL = struct.Struct("<4s6H3I5H2I")
 LOCAL = struct.Struct("<4s5H3I2H")
 _LONGEST_COMMENT = 0xFFFF
 _LARGEST_TABLE = 1 << 20
+# Kinds of extra fields: 64-bit sizes, and Info-ZIP's name in UTF-8.
+_WIDE, _UNICODE_NAME = 1, 0x7075
 _NONE32, _NONE16 = 0xFFFFFFFF, 0xFFFF
 ENCRYPTED, STREAMED, UTF8 = 0x1, 0x8, 0x800
 
@@ -143,6 +145,7 @@ def _rows(data: bytes, count: int) -> Iterator[Member]:
         name = _decode(raw_name, flags)
         if disk not in (0, _NONE16):
             raise ZipError("lies on another disk", name)
+        check_second_name(extra, raw_name, name)
         size, packed, offset = widen(extra, (size, packed, offset), name)
         yield Member(name, raw_name, flags, method, crc, packed, size, attributes >> 16, offset)
     if at != len(data):
@@ -158,21 +161,32 @@ def _decode(raw: bytes, flags: int) -> str:
         raise ZipError(f"has a name that {said}", raw.decode("latin-1")) from None
 
 
+def check_second_name(extra: bytes, raw_name: bytes, name: str) -> None:
+    """Info-ZIP's field 0x7075 holds the name once more, and some readers prefer it."""
+    for kind, field in _fields(extra):
+        if kind == _UNICODE_NAME and field[5:] != raw_name:
+            raise ZipError("has two names", name)
+
+
+def _fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, at)
+        yield kind, extra[at + 4 : at + 4 + length]
+        at += 4 + length
+
+
 def widen(extra: bytes, values: tuple[int, ...], name: str) -> tuple[int, ...]:
     """Replace values that are all ones by those of the 64-bit extra field (id 1), in order."""
     if _NONE32 not in values:
         return values
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<2H", extra, at)
-        if kind == 1:
-            field = extra[at + 4 : at + 4 + length]
+    for kind, field in _fields(extra):
+        if kind == _WIDE:
             needed = values.count(_NONE32)
             if len(field) < needed * 8:
                 break
             wide = iter(struct.unpack_from(f"<{needed}Q", field))
             return tuple(next(wide) if value == _NONE32 else value for value in values)
-        at += 4 + length
     raise ZipError("lacks its 64-bit sizes", name)
 
 

@@ -16,12 +16,17 @@ from vvbuild.model.compat import (
     ModelsTable,
     OnnxRuntimeTable,
     PyInstallerTable,
+    TroublesTable,
 )
-from vvbuild.model.release import COMPONENTS, HostTable, LockFile, Recipe, Release, Tools
+from vvbuild.model.locked import LockFile
+from vvbuild.model.policy import Policy
+from vvbuild.model.recipe import Recipe
+from vvbuild.model.release import COMPONENTS, Release
+from vvbuild.model.tables import HostTable, Targets, Tools
 from vvbuild.report.reference.markdown import anchor, code, page, plain, prose, table
 
 _INTRO = (
-    "Releases, recipes, tools, host needs and the tables of what fits what are TOML, written by "
+    "Releases, recipes, tables and the policy of updates are TOML, written by "
     "people; locks are JSON, written by `vvbuild lock`. A key that is not on this page is refused; "
     "a problem in TOML is shown with its line. Sizes are written `512`, `200MiB` or `2GiB`."
 )
@@ -56,6 +61,9 @@ MANIFEST_FILES = (
     ManifestFile("Voice models", "manifests/compat/models.toml", ModelsTable),
     ManifestFile("PyInstaller", "manifests/compat/pyinstaller.toml", PyInstallerTable),
     ManifestFile("GPUs", "manifests/compat/gpu.toml", GpuTable),
+    ManifestFile("Known troubles", "manifests/compat/troubles.toml", TroublesTable),
+    ManifestFile("Policy of updates", "manifests/policy.toml", Policy),
+    ManifestFile("Targets", "manifests/targets.toml", Targets),
 )
 
 

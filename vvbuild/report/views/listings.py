@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from vvbuild.manifest.release import LoadedRelease
-from vvbuild.model.release import TargetRow
+from vvbuild.model.tables import TargetRow
 from vvbuild.model.target import Target
 from vvbuild.report.document import Table, View
 

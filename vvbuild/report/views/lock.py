@@ -11,7 +11,7 @@ from vvbuild.locking.check import DRIFTS, LockCheck, Problem
 from vvbuild.locking.read import Learned
 from vvbuild.locking.rows import UPLOAD
 from vvbuild.locking.run import Change, ChangeKind, LockResult
-from vvbuild.model.release import LockedArtifact
+from vvbuild.model.locked import LockedArtifact
 from vvbuild.model.size import ByteSize
 from vvbuild.report.document import Block, Line, Style, Table, View
 
