@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from types import ModuleType
+from dataclasses import dataclass
 
 import pytest
 
 from tests.outdated.conftest import NOW, SDIST, days_ago, serve_pypi
+from tests.server.github import LoopbackGitHub
 from tests.server.http import LoopbackServer
-from vvbuild.errors import NotFoundOnServerError
-from vvbuild.fetch.attempts import AttemptError
 from vvbuild.fetch.session import Session
 from vvbuild.manifest.policy import update_policy
 from vvbuild.manifest.release import find_release
@@ -21,18 +18,10 @@ from vvbuild.runtime.cancel import Cancel
 
 
 @dataclass(frozen=True)
-class Asset:
-    name: str
-    updated_at: str
-    size: int = 1
-    sha256: None = None
-
-
-@dataclass(frozen=True)
 class Listed:
     tag: str
-    published_at: str | None
-    assets: tuple[Asset, ...] = ()
+    time: str
+    assets: tuple[str, ...] = ()
     prerelease: bool = False
 
 
@@ -40,14 +29,26 @@ class Listed:
 class Hub:
     """What GitHub lists, newest first, and who was asked for."""
 
-    projects: dict[str, list[Listed]] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    server: LoopbackServer
+    projects: dict[str, list[Listed]]
 
-    def releases(self, project: str, session: Session, cancel: Cancel) -> tuple[Listed, ...]:
-        self.asked.append(project)
-        if project not in self.projects:
-            raise AttemptError(f"there is no {project}", error=NotFoundOnServerError)
-        return tuple(self.projects[project])
+    def publish(self) -> None:
+        """Let the server list it."""
+        github = LoopbackGitHub(self.server, storage=self.server)
+        for project, releases in self.projects.items():
+            # A project without a release is there all the same.
+            github.release(project, "draft", {}, draft=True)
+            for each in reversed(releases):
+                github.release(
+                    project, each.tag, dict.fromkeys(each.assets, b"x"), updated_at=each.time,
+                    prerelease=each.prerelease, published_at=each.time,
+                )  # fmt: skip
+
+    @property
+    def asked(self) -> set[str]:
+        """The projects whose list somebody wanted."""
+        paths = [request.path.removeprefix("/api/repos/") for request in self.server.requests]
+        return {path.removesuffix("/releases") for path in paths if path.endswith("/releases")}
 
 
 PLATFORMS = ("windows-x64", "linux-x64", "linux-arm64", "osx-x64", "osx-arm64")
@@ -69,14 +70,14 @@ def ort(version: str, days: float) -> Listed:
 
 def listed(tag: str, days: float, names: list[str], *, prerelease: bool = False) -> Listed:
     time = days_ago(days).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Listed(tag, time, tuple(Asset(name, time) for name in names), prerelease)
+    return Listed(tag, time, tuple(names), prerelease)
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
-    """GitHub's API as the use-case knows it: its client is tested elsewhere."""
+def hub(server: LoopbackServer) -> Hub:
+    """A GitHub of our own."""
     libraries, models = list(LIBRARIES), ["0.vvm", "n0.vvm", "README.txt", "TERMS.txt"]
-    hub = Hub({
+    return Hub(server, {
         "VOICEVOX/voicevox_core": [
             core("0.18.0-preview.0", 30, prerelease=True), core("0.17.0", 109),
             core("0.16.4", 200), core("0.16.2", 420),
@@ -94,10 +95,6 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Hub:
         ],
         "VOICEVOX/voicevox_resource": [],
     })  # fmt: skip
-    module = ModuleType("vvbuild.fetch.github")
-    module.releases = hub.releases
-    monkeypatch.setitem(sys.modules, "vvbuild.fetch.github", module)
-    return hub
 
 
 @pytest.fixture
@@ -105,6 +102,7 @@ def ask(hub: Hub, session: Session, server: LoopbackServer) -> Callable[..., Out
     serve_pypi(server, "pyinstaller", {"6.17.0": days_ago(400)}, SDIST)
 
     def ask(release: str, *components: str, **options: object) -> OutdatedResult:
+        hub.publish()
         return outdated(
             find_release(release), policy=update_policy(), session=session, now=NOW,
             emit=lambda _: None, cancel=Cancel(), components=components, **options,
@@ -129,7 +127,7 @@ def test_the_set_of_0_25_2_moves_with_what_its_libraries_pack(
     }  # fmt: skip
     assert rows(result)["cuda"].reason == "As additional-libraries 0.3.0 packs it."
     # A project is asked once, whoever comes from it.
-    assert sorted(hub.asked) == sorted(hub.projects)
+    assert hub.asked == set(hub.projects)
     # All pins are inherited or the release's own: only its own file changes.
     assert result.edit is not None
     assert result.edit.after.count("version = ") == result.edit.before.count("version = ") + 6

@@ -73,6 +73,7 @@ class LoopbackGitHub:
         digests: Mapping[str, str | None] | None = None,
         sizes: Mapping[str, int] | None = None,
         states: Mapping[str, str] | None = None,
+        updated_at: str = "2026-01-02T03:04:05Z",
         **facts: object,
     ) -> None:
         """Publish a release, or publish it anew under the same tag.
@@ -88,6 +89,7 @@ class LoopbackGitHub:
                 digest=(digests or {}).get(name, digest),
                 size=(sizes or {}).get(name, len(body)),
                 state=(states or {}).get(name, "uploaded"),
+                updated_at=updated_at,
             )
         releases = self._repositories.setdefault(project, {})
         releases[tag] = Published(next(self._ids), tag, assets, **facts)

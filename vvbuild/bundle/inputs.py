@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from vvbuild.fetch.store import Store, walk
 from vvbuild.host.freezing import require_freezable
 from vvbuild.host.needs import program_digests, require_needs
 from vvbuild.host.python import PythonFacts, find_python, python_identity
+from vvbuild.locking.trust import Trusted
 from vvbuild.manifest.choose import Chosen
 from vvbuild.manifest.lock import load_release_lock, lock_path, require_locked
 from vvbuild.manifest.recipe import load_recipe, placements, recipe_file
@@ -56,6 +57,7 @@ class BundleInputs:
     kinds: tuple[ArchiveKind, ...]
     release_why: str
     own_manifests: Mapping[str, Digest]
+    unlocked: Mapping[str, Mapping[str, str]]
 
     @property
     def stem(self) -> str:
@@ -75,8 +77,11 @@ def gather_inputs(
     store: Store,
     python: Path | None = None,
     kinds: tuple[ArchiveKind, ...] | None = None,
+    trust: Callable[[LoadedRelease, Target], Trusted] | None = None,
 ) -> BundleInputs:
     """Look everything up, so that whatever is missing is said before the first download.
+
+    ``trust`` fills the gaps of the lock; without it they are refused.
 
     Raises typed errors for unknown names, a target that this host cannot freeze, a Python that
     does not fit, and host programs that are missing.
@@ -89,15 +94,18 @@ def gather_inputs(
             context={"targets": ", ".join(map(str, loaded.targets))},
         )
     lock = load_release_lock(loaded)
-    require_locked(loaded, lock, wanted)
+    if trust is None:
+        require_locked(loaded, lock, wanted)
     require_freezable(wanted)
     facts = find_python(loaded.row.python.requires, python)
     require_needs(facts)
     host = host_platform()
     recipe = load_recipe(loaded.row.engine.recipe)
+    # Last: it asks servers, and everything above is said sooner.
+    trusted = trust(loaded, wanted) if trust and lock.gaps(wanted) else Trusted(lock, {})
     return BundleInputs(
         release=loaded,
-        lock=lock,
+        lock=trusted.lock,
         target=wanted,
         host=host,
         python=facts,
@@ -110,6 +118,7 @@ def gather_inputs(
         kinds=kinds or loaded.row.archives.kinds,
         release_why=release.why,
         own_manifests=_own_manifests(loaded, recipe),
+        unlocked=trusted.taken,
     )
 
 

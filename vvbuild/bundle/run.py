@@ -11,9 +11,11 @@ from vvbuild.bundle.plan import plan_bundle
 from vvbuild.bundle.publish import Published, claim_directory, publish
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import Store
+from vvbuild.locking.means import Means
+from vvbuild.locking.trust import trust_unlocked
 from vvbuild.manifest.choose import Chosen
 from vvbuild.model.artifact import Artifact
-from vvbuild.model.events import Emit
+from vvbuild.model.events import Emit, silent
 from vvbuild.model.finding import Finding
 from vvbuild.model.release import ArchiveKind
 from vvbuild.pipeline.runner import Runner, RunResult, StepResult, missing_steps
@@ -65,6 +67,7 @@ class BundleOptions:
     kinds: tuple[ArchiveKind, ...] | None = None
     offline: bool = False
     jobs: int = 2
+    allow_unlocked: bool = False
 
 
 def all_artifacts(inputs: BundleInputs) -> tuple[Artifact, ...]:
@@ -82,9 +85,9 @@ def make_bundle(
     """
     started = time.monotonic()
     store.prepare()
-    inputs = _gather(options, store)
-    claim_directory(out)
     with Session(offline=options.offline, cancel=cancel) as session:
+        inputs = _gather(options, store, Means(session, emit, cancel))
+        claim_directory(out)
         plan = plan_bundle(inputs, session)
         result = Runner(store, emit=emit, cancel=cancel, jobs=options.jobs).run(plan)
     archives = publish(
@@ -97,11 +100,17 @@ def make_bundle(
     return BundleResult(inputs, result.steps, tuple(archives), _findings(result), out, seconds)
 
 
-def plan_only(options: BundleOptions, *, store: Store) -> PlanResult:
-    """Say what :func:`make_bundle` would do; runs nothing and fetches nothing."""
+def plan_only(
+    options: BundleOptions, *, store: Store, emit: Emit = silent, cancel: Cancel | None = None
+) -> PlanResult:
+    """Say what :func:`make_bundle` would do; runs nothing and fetches nothing.
+
+    Only with ``allow_unlocked`` servers are asked, for what the lock does not say.
+    """
     store.prepare()
-    inputs = _gather(options, store)
-    with Session(offline=True) as session:
+    cancel = Cancel() if cancel is None else cancel
+    with Session(offline=not options.allow_unlocked, cancel=cancel) as session:
+        inputs = _gather(options, store, Means(session, emit, cancel))
         plan = plan_bundle(inputs, session)
     made, to_run = missing_steps(plan, store)
     steps = tuple(
@@ -118,13 +127,16 @@ def plan_only(options: BundleOptions, *, store: Store) -> PlanResult:
     return PlanResult(inputs, steps, download, _disk_estimate(download, to_run))
 
 
-def _gather(options: BundleOptions, store: Store) -> BundleInputs:
+def _gather(options: BundleOptions, store: Store, means: Means) -> BundleInputs:
     return gather_inputs(
         release=options.release,
         target=options.target,
         store=store,
         python=options.python,
         kinds=options.kinds,
+        trust=(lambda loaded, target: trust_unlocked(loaded, target, means))
+        if options.allow_unlocked
+        else None,
     )
 
 

@@ -23,6 +23,7 @@ def bundle(
     python: options.Python = None,
     offline: options.Offline = False,
     jobs: options.Jobs = 2,
+    allow_unlocked: options.AllowUnlocked = False,
 ) -> View:
     """Build a bundle and its archives, from pins to SHA256SUMS.
 

@@ -26,5 +26,11 @@ Archive = Annotated[
     str | None,
     typer.Option("--archive", help="Formats, such as vvpp,7z; by default the release's."),
 ]
+AllowUnlocked = Annotated[
+    bool,
+    typer.Option(
+        "--allow-unlocked", help="Take what no lock vouches for as it is now; it is recorded."
+    ),
+]
 Offline = Annotated[bool, typer.Option("--offline", help="Use only what is in the store.")]
 Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Steps side by side.")]

@@ -15,6 +15,7 @@ def plan(
     release: options.Release = None,
     archive: options.Archive = None,
     python: options.Python = None,
+    allow_unlocked: options.AllowUnlocked = False,
 ) -> View:
     """Say what `bundle` would do, and what it costs; run nothing.
 
@@ -28,5 +29,8 @@ def plan(
     from vvbuild.manifest.choose import choose_release
     from vvbuild.report.views.bundle import plan_view
 
-    what = BundleOptions(choose_release(release, Path.cwd()), target, python, parse_kinds(archive))
-    return plan_view(plan_only(what, store=Store(default_root())))
+    chosen = choose_release(release, Path.cwd())
+    kinds = parse_kinds(archive)
+    what = BundleOptions(chosen, target, python, kinds, allow_unlocked=allow_unlocked)
+    with ui.listener() as emit:
+        return plan_view(plan_only(what, store=Store(default_root()), emit=emit))

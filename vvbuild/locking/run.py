@@ -104,6 +104,29 @@ def lock(subject: Subject, means: Means, wish: Wish | None = None) -> LockResult
     be learned. The lock is then as it was.
     """
     wish = wish or Wish()
+    rows, before, failures = complete(subject, means, wish)
+    write_lock(subject.destination, lock_file(subject, rows))
+    changes = tuple(_changes(before, rows))
+    return LockResult(subject.destination, changes, failures, subject.command)
+
+
+def lock_file(subject: Subject, rows: Sequence[LockedArtifact]) -> LockFile:
+    """The lock of these rows."""
+    return LockFile(
+        schema="vvbuild.lock/1",
+        release=subject.name,
+        manifest_sha256=subject.digest.hex,
+        artifacts=list(rows),
+    )
+
+
+def complete(
+    subject: Subject, means: Means, wish: Wish
+) -> tuple[list[LockedArtifact], Mapping[str, LockedArtifact], Mapping[str, VvbuildError]]:
+    """The rows that the lock would have, those that it has now, and what could not be learned.
+
+    Raises as :func:`lock` does.
+    """
     old = read_lock(subject.path)
     before = {row.name: row for row in old.artifacts} if old else {}
     _refuse_unknown(wish, subject, before)
@@ -113,17 +136,7 @@ def lock(subject: Subject, means: Means, wish: Wish | None = None) -> LockResult
     if failures and not wish.keep_going:
         what = f"{len(failures)} of {len(tasks)} artifacts could not be locked"
         raise together(failures, what, _KEEP_GOING)
-    write_lock(
-        subject.destination,
-        LockFile(
-            schema="vvbuild.lock/1",
-            release=subject.name,
-            manifest_sha256=subject.digest.hex,
-            artifacts=rows,
-        ),
-    )
-    changes = tuple(_changes(before, rows))
-    return LockResult(subject.destination, changes, failures, subject.command)
+    return rows, before, failures
 
 
 def _refuse_unknown(wish: Wish, subject: Subject, before: Mapping[str, LockedArtifact]) -> None:

@@ -66,6 +66,11 @@ def load_lock(
     except LockError as error:
         error.hint = hint or f"`vvbuild lock --release {release}` writes it anew."
         raise
+    return lock_of(row, pinned, allow_local=allow_local)
+
+
+def lock_of(row: LockFile, pinned: Sequence[PinnedArtifact], *, allow_local: bool = False) -> Lock:
+    """The artifacts of a lock that was checked; ``ValueError`` for one that was not."""
     artifacts = tuple(
         replace(unpack_row(item, allow_local=allow_local), into=pin.into, unpack=pin.unpack)
         for item in row.artifacts
@@ -76,7 +81,7 @@ def load_lock(
         for item in row.artifacts
         if item.unlocked is not None
     )
-    return Lock(release, expected, artifacts, unlocked)
+    return Lock(row.release, Digest(row.manifest_sha256), artifacts, unlocked)
 
 
 def require_locked(loaded: LoadedRelease, lock: Lock, target: Target) -> None:
@@ -86,7 +91,8 @@ def require_locked(loaded: LoadedRelease, lock: Lock, target: Target) -> None:
         raise LockError(
             f"{len(gaps)} of the artifacts for {target} are not locked.",
             context={item.name: item.reason for item in gaps},
-            hint=f"`{lock_command(loaded)}` asks for their digests and sizes.",
+            hint=f"`{lock_command(loaded)}` asks for their digests and sizes; --allow-unlocked "
+            "takes what the servers have now, and records it in the bundle.",
         )
 
 

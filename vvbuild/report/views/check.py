@@ -12,6 +12,7 @@ from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import SEVERITIES, Finding, worst
 from vvbuild.model.target import Target
 from vvbuild.report.document import Block, Line, Reported, Style, Table, View
+from vvbuild.report.wording import spans
 from vvbuild.verify.report import finding_as_json
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
@@ -29,7 +30,7 @@ class _Placed:
 
 def check_view(result: CheckResult, *, base: Path) -> View:
     """What ``check`` found; paths below ``base`` are shown relative to it."""
-    placed = [
+    shown = [
         _Placed(each.name, finding)
         for each in result.releases
         for finding in each.findings
@@ -48,24 +49,25 @@ def check_view(result: CheckResult, *, base: Path) -> View:
         "findings": [
             finding_as_json(each.finding)
             | {"release": each.release, "path": _short(each.finding.path, base)}
-            for each in placed
+            for each in shown
         ],
     }
     blocks: list[Block] = [_grid(result.releases)] if len(result.releases) > 1 else []
-    blocks += _grouped(placed, result.releases, base)
+    blocks += _grouped(shown, result.releases, base)
     blocks.append(Line(_summary(result), "bad" if failed else "good"))
-    found = tuple(_reported(each, base) for each in placed)
+    found = tuple(
+        Reported(each.finding, each.release, *placed(each.finding.path, base)) for each in shown
+    )
     return View(data, tuple(blocks), status=1 if failed else 0, findings=found)
 
 
-def _reported(placed: _Placed, base: Path) -> Reported:
-    """The finding with the line of the manifest, relative to where this runs or to our data."""
-    path, _, line = (placed.finding.path or "").rpartition(":")
+def placed(place: str | None, base: Path) -> tuple[str | None, int | None]:
+    """File and line of ``file:line``, relative to where this runs or to our own data."""
+    path, _, line = (place or "").rpartition(":")
     for root in (base, resources.data_root()):
         if path and root in Path(path).parents:
-            file = Path(path).relative_to(root).as_posix()
-            return Reported(placed.finding, placed.release, file, int(line))
-    return Reported(placed.finding, placed.release)
+            return Path(path).relative_to(root).as_posix(), int(line)
+    return None, None
 
 
 def short_name(target: Target) -> str:
@@ -134,21 +136,10 @@ def _where(same: Sequence[_Placed], checked: Sequence[CheckedRelease], base: Pat
         words = _ALL if len(names) > 1 and len(names) == sizes[release] else ", ".join(names)
         by_targets.setdefault(words, []).append(release)
     for words, releases in by_targets.items():
-        yield f"{_spans(releases, [each.name for each in checked])}: {words}"
+        yield f"{spans(releases, [each.name for each in checked])}: {words}"
     places = dict.fromkeys(_short(each.finding.path, base) for each in same if each.finding.path)
     if places:
         yield f"at {', '.join(str(place) for place in places)}"
-
-
-def _spans(names: Sequence[str], order: Sequence[str]) -> str:
-    """Names as they stand in ``order``; three or more in a row as first … last."""
-    runs: list[list[str]] = []
-    for name in names:
-        if runs and order.index(name) == order.index(runs[-1][-1]) + 1:
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    return ", ".join(f"{run[0]} … {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 def _short(path: str | None, base: Path) -> str | None:

@@ -10,6 +10,7 @@ from vvbuild.explain.explanation import Explanation, Place, Relation, Topic
 from vvbuild.explain.judging import REFUSED
 from vvbuild.report.document import Block, Line, Style, View
 from vvbuild.report.plain import display_width, fit
+from vvbuild.report.wording import spans
 
 _WIDEST = 26
 _KINDS = {"rule": "rule", "error": "error code", "component": "component"}
@@ -152,17 +153,6 @@ def _releases(explanation: Explanation, names: Sequence[str]) -> Iterator[Line]:
 
 def _where(place: Place) -> str:
     return "" if place.every_target else f" ({', '.join(place.targets)})"
-
-
-def spans(names: Sequence[str], order: Sequence[str]) -> str:
-    """Names as they stand in ``order``; three or more in a row as first … last."""
-    runs: list[list[str]] = []
-    for name in names:
-        if runs and order.index(name) == order.index(runs[-1][-1]) + 1:
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    return ", ".join(f"{run[0]} … {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 def _data(explanation: Explanation, base: Path) -> dict[str, object]:

@@ -12,9 +12,9 @@ from vvbuild.errors import NetworkError
 from vvbuild.outdated.checklist import Group, Member
 from vvbuild.outdated.edit import unified
 from vvbuild.outdated.run import OutdatedResult, Row
-from vvbuild.report.document import Block, Line, Style, Table, View
+from vvbuild.report.document import Block, Line, Reported, Style, Table, View
 from vvbuild.report.sanitize import clean
-from vvbuild.report.views.check import check_view
+from vvbuild.report.views.check import check_view, placed
 from vvbuild.verify.report import finding_as_json
 
 _WHY = {
@@ -54,8 +54,11 @@ def outdated_view(result: OutdatedResult, *, base: Path) -> View:
     if diff:
         blocks += [*_diff(diff), *_groups(result), *_found(result, base)]
     blocks += _summary(result, name)
+    found = tuple(
+        Reported(each, result.release.name, *placed(each.path, base)) for each in result.new
+    )
     if not result.nobody_answered:
-        return View(data, tuple(blocks))
+        return View(data, tuple(blocks), findings=found)
     data["error"] = {
         "code": NetworkError.code,
         "exit": int(NetworkError.exit_status),
@@ -63,7 +66,7 @@ def outdated_view(result: OutdatedResult, *, base: Path) -> View:
         "context": {row.component: row.reason for row in result.rows if row.status == "unknown"},
         "hint": _TRY_AGAIN,
     }
-    return View(data, tuple(blocks), status=int(NetworkError.exit_status))
+    return View(data, tuple(blocks), status=int(NetworkError.exit_status), findings=found)
 
 
 _TRY_AGAIN = "Check the connection and the configured indexes, then run the same command again."
