@@ -223,7 +223,7 @@ def test_the_top_folder_is_left_out(opened, tmp_path):
         (["lib/[ab].so", "*/deep"], {"lib/a.so", "lib/b.so", "lib/deep/c.so"}),
         (["**"], {"LICENSE", "lib/a.so", "lib/b.so", "lib/deep/c.so"}),
     ],
-    ids=str,
+    ids=lambda value: " ".join(sorted(value)),
 )
 def test_members_are_chosen_by_globs(opened, tmp_path, globs, chosen):
     names = ["top/LICENSE", "top/lib/a.so", "top/lib/b.so", "top/lib/deep/c.so"]

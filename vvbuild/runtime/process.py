@@ -57,10 +57,13 @@ def end_group(process: subprocess.Popen[bytes], grace: float = _GRACE_SECONDS) -
 
 def _signal_group(process: subprocess.Popen[bytes], how: str) -> None:
     if sys.platform == "win32":
-        # /T takes the children along; a Job Object would also catch orphans (untried here).
-        subprocess.run(
-            ["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False
-        )
+        from vvbuild.runtime import winjob
+
+        if not winjob.end(process):
+            # /T takes the children along, but not those whose parent is gone.
+            subprocess.run(
+                ["taskkill", "/F", "/T", "/PID", str(process.pid)], capture_output=True, check=False
+            )
         return
     number = signal.SIGTERM if how == "terminate" else signal.SIGKILL
     try:
@@ -77,6 +80,7 @@ def start(
     *,
     cwd: Path | None = None,
     environment: Mapping[str, str],
+    stdin: int = subprocess.DEVNULL,
     stdout: int = subprocess.PIPE,
     stderr: int = subprocess.STDOUT,
 ) -> subprocess.Popen[bytes]:
@@ -84,13 +88,17 @@ def start(
 
     Raises :class:`HostToolMissingError` where the program does not exist.
     """
-    flags = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
+    flags = 0
+    if sys.platform == "win32":
+        from vvbuild.runtime import winjob
+
+        flags = subprocess.CREATE_NEW_PROCESS_GROUP | winjob.SUSPENDED
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [str(part) for part in command],
             cwd=cwd,
             env=dict(environment),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             start_new_session=sys.platform != "win32",
@@ -98,6 +106,9 @@ def start(
         )
     except FileNotFoundError as error:
         raise HostToolMissingError(f"Could not start {command[0]}: {error.strerror}.") from error
+    if sys.platform == "win32":
+        winjob.adopt(process)
+    return process
 
 
 def run(
