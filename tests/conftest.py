@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -14,5 +15,10 @@ if _ROOT not in sys.path:
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and every child would
 # inherit that; the tests of interruptions need the usual meaning.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# On GitHub Actions the commands under test would speak its language, and write into the summary
+# of the job that tests them; the tests of that set these variables themselves.
+for _name in [name for name in os.environ if name.startswith("GITHUB_")]:
+    del os.environ[_name]
 
 pytest_plugins = ["tests.server.plugin"]

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vvbuild.cli.ui import Ui
 from vvbuild.errors import LockError
-from vvbuild.model.events import Note, StepStarted
+from vvbuild.model.events import Note, StepFinished, StepStarted
 from vvbuild.model.finding import Finding
 from vvbuild.report.document import Line, Raw, Reported, Table, View
 from vvbuild.report.github import (
@@ -69,13 +70,14 @@ def view(*reported: Reported) -> View:
 
 
 def test_an_annotation_points_at_the_line_and_says_why_and_what_to_do() -> None:
-    line = Reported(finding(), "0.24.1", "manifests/releases/0.24.1.toml", 12)
+    place = "manifests/releases/0.24.1.toml"
+    line = Reported(finding(), "0.24.1", place, 12, in_checkout=True)
 
     ((name, properties, text),) = obeyed("\n".join(annotation_lines(view(line))))
 
     assert name == "error"
     assert properties == {
-        "file": "manifests/releases/0.24.1.toml", "line": "12", "title": "vvbuild: cuda-major",
+        "file": place, "line": "12", "title": "vvbuild: cuda-major",
     }  # fmt: skip
     assert text.split("\n") == [
         "CUDA 12 is pinned",
@@ -121,6 +123,21 @@ def test_a_file_inside_a_bundle_is_named_in_words_since_no_annotation_can_point_
     assert text.startswith("engine_internal/x.so: CUDA 12 is pinned")
 
 
+def test_a_line_outside_of_the_checkout_is_named_in_words() -> None:
+    (line,) = annotation_lines(view(Reported(finding(), "0.25.2", "manifests/a.toml", 3)))
+
+    ((_, properties, text),) = obeyed(line)
+    assert set(properties) == {"title"}
+    assert text.startswith("manifests/a.toml:3: CUDA 12 is pinned")
+
+
+def test_a_name_that_holds_a_line_end_is_still_one_line() -> None:
+    (line,) = annotation_lines(view(Reported(finding(), file="a\n::error::b\r.so")))
+
+    ((_, _, text),) = obeyed(line)
+    assert text.startswith("a\\x0a::error::b\\x0d.so: CUDA 12 is pinned\n")
+
+
 def test_the_gravest_stand_first_since_github_shows_only_ten() -> None:
     found = [finding(rule="a", severity="info"), finding(rule="b", waived="yes"), finding(rule="c")]
     lines = annotation_lines(view(*map(Reported, found)))
@@ -158,6 +175,7 @@ def test_a_failure_is_an_annotation_with_its_code_and_what_to_do() -> None:
 def test_the_work_is_folded_away_and_warnings_are_not() -> None:
     log = io.StringIO()
     with GitHubLines("bundle", log) as listener:
+        assert log.getvalue() == ""
         listener(StepStarted("freeze"))
         listener(Note("slow\n::error::no", level="warning"))
 
@@ -165,6 +183,26 @@ def test_the_work_is_folded_away_and_warnings_are_not() -> None:
     assert log.getvalue().endswith("::endgroup::\n")
     names = [name for name, _, _ in obeyed(log.getvalue())]
     assert names == ["group", "warning", "endgroup"]
+
+
+def test_work_of_which_there_is_nothing_to_tell_makes_no_group() -> None:
+    log = io.StringIO()
+    with GitHubLines("bundle", log) as listener:
+        listener(StepFinished("freeze", cached=True, seconds=0.0))
+
+    assert log.getvalue() == ""
+
+
+@given(st.lists(st.builds(Note, ANYTHING, st.sampled_from(["info", "warning", "debug"]))))
+def test_no_note_ends_a_group_or_begins_a_command(notes: list[Note]) -> None:
+    log = io.StringIO()
+    with GitHubLines("bundle", log, verbose=True) as listener:
+        for note in notes:
+            listener(note)
+
+    names = [name for name, _, _ in obeyed(log.getvalue())]
+    warnings = ["warning"] * sum(note.level == "warning" for note in notes)
+    assert names == (["group", *warnings, "endgroup"] if notes else [])
 
 
 # The summary
@@ -197,16 +235,25 @@ def test_a_line_for_a_program_is_no_summary() -> None:
     assert summary("matrix", View({}, (Raw("{}"),))) == ""
 
 
-def test_a_summary_that_github_would_refuse_is_left_out() -> None:
-    text = summary("check", View({}, (Line("x" * (1 << 20)),)))
-    assert "the log has it all" in text
+def test_a_summary_stays_below_what_github_takes_whatever_stood_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    page.write_bytes(b"x" * ((1 << 20) - 3))
+
+    assert "1 MiB" in (write_summary("音x") or "")
+    assert page.stat().st_size == (1 << 20) - 3
+    assert write_summary("音") is None
+    assert page.stat().st_size == 1 << 20
 
 
 def test_a_summary_that_cannot_be_written_is_told_and_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "such"))
-    assert isinstance(write_summary("x"), OSError)
+    assert write_summary("x") == "No such file or directory"
+    assert Ui("targets", how="github").show(View({}, (Line("fine"),))) == 0
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary"))
     assert write_summary("x\n") is None
     assert write_summary("y\n") is None
@@ -256,10 +303,48 @@ def test_on_actions_the_matrix_is_still_one_line(tmp_path: Path) -> None:
     assert done.stdout.count("\n") == 1
 
 
-def test_a_failing_command_annotates_its_error() -> None:
-    done = run("check", "--release", "0.25.22", "--format", "github")
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("check", "--release", "0.25.22"), "unknown-name"),
+        (("check", "--relase", "0.25.2"), "usage"),
+        (("bundle", "--target", "linux-x64-cdua"), "unknown-name"),
+    ],
+)
+def test_a_failing_command_annotates_its_error_beside_the_readable_text(
+    words: tuple[str, ...], code: str
+) -> None:
+    done = run(*words, "--format", "github")
 
     assert done.returncode == 2
-    (command,) = obeyed(done.stdout)
-    assert command[1]["title"] == "vvbuild: unknown-name"
-    assert "0.25.2" in command[2]
+    # A file that a script lets it write to gets no annotation.
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"error[{code}]: ")
+    ((name, properties, _),) = obeyed(done.stderr)
+    assert (name, properties) == ("error", {"title": f"vvbuild: {code}"})
+
+
+@pytest.mark.parametrize("how", ["auto", "rich", "plain", "json", "github", "sarif"])
+def test_no_format_changes_the_exit_status(how: str) -> None:
+    assert run(*WRONG, "--format", how).returncode == 1
+    assert run("check", "--release", "0.24.1", "--format", how).returncode == 0
+
+
+def test_who_wants_only_failures_gets_no_annotations_of_what_is_none() -> None:
+    done = run("check", "--release", "0.25.2", "--quiet", "--format", "github")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert obeyed(run(*WRONG, "--quiet", "--format", "github").stdout)
+
+
+@pytest.mark.parametrize("words", [("targets",), ("releases",), ("explain", "cuda-major")])
+def test_commands_without_findings_say_what_they_say_as_plain_text(words: tuple[str, ...]) -> None:
+    done = run(*words, "--format", "github")
+
+    assert done.returncode == 0
+    assert obeyed(done.stdout) == []
+    assert done.stdout == run(*words, "--format", "plain").stdout
+
+
+def test_a_finding_that_is_not_shown_is_not_annotated() -> None:
+    done = run(*WRONG, "--min-severity", "error", "--format", "github")
+    assert {name for name, _, _ in obeyed(done.stdout)} == {"error"}

@@ -11,6 +11,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,10 +93,14 @@ def test_a_log_without_findings_and_one_of_a_failure_are_valid(validate: Any) ->
 def test_whatever_a_name_holds_the_log_is_valid_and_can_be_read(
     validate: Any, text: str, file: str, severity: str, waived: str | None
 ) -> None:
-    found = finding(message=text, severity=severity, waived=waived, evidence={text: text})
-    document = sarif([Reported(found, text, file.encode("utf-8", "replace").decode() or None, 7)])
+    found = finding(
+        message=text, severity=severity, waived=waived, evidence={text: text}, target=text,
+        why=text, source=text, fix=text,
+    )  # fmt: skip
+    document = sarif([Reported(found, text, file or None, 7)])
 
-    validate(json.loads(json.dumps(document)))
+    # Readers of JSON may refuse halves of surrogate pairs, as ours does.
+    validate(msgspec.json.decode(json.dumps(document)))
 
 
 def test_what_is_waived_is_suppressed_with_the_reason() -> None:
@@ -107,12 +112,15 @@ def test_what_is_waived_is_suppressed_with_the_reason() -> None:
 
 
 def test_a_finding_keeps_its_name_when_lines_move() -> None:
-    def name(line: int, message: str = "m") -> object:
-        runs: Any = sarif([Reported(finding(message=message), "0.25.2", "a.toml", line)])["runs"]
+    def name(line: int, message: str = "m", file: str = "a.toml", by: str = "0.25.2") -> object:
+        runs: Any = sarif([Reported(finding(message=message), by, file, line)])["runs"]
         return runs[0]["results"][0]["partialFingerprints"]
 
     assert name(3) == name(30)
+    # A new release that inherits the pin does not make another alert of it.
+    assert name(3) == name(3, by="0.25.3")
     assert name(3) != name(3, "other")
+    assert name(3) != name(3, file="b.toml")
 
 
 def test_rules_are_told_once_and_by_what_they_demand() -> None:
@@ -124,10 +132,63 @@ def test_rules_are_told_once_and_by_what_they_demand() -> None:
     assert [result["ruleIndex"] for result in runs[0]["results"]] == [0, 1]
 
 
-def test_names_of_files_are_uris() -> None:
-    runs: Any = sarif([Reported(finding(), None, "音声 1/a%b.dll")])["runs"]
+def test_what_a_bundle_lacks_as_a_whole_has_its_root_as_its_place() -> None:
+    runs: Any = sarif([Reported(finding())])["runs"]
     place = runs[0]["results"][0]["locations"][0]["physicalLocation"]
-    assert place == {"artifactLocation": {"uri": "%E9%9F%B3%E5%A3%B0%201/a%25b.dll"}}
+    assert place == {"artifactLocation": {"uri": "./"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "uri"),
+    [
+        ("音声 1/a%b.dll", "%E9%9F%B3%E5%A3%B0%201/a%25b.dll"),
+        ("caf\udce9/\ud800", "caf%5Cudce9/%5Cud800"),
+        ("c:/x#y?z", "c%3A/x%23y%3Fz"),
+        ("a\n\\b", "a%0A%5Cb"),
+    ],
+)
+def test_names_of_files_are_uris(name: str, uri: str) -> None:
+    runs: Any = sarif([Reported(finding(), None, name)])["runs"]
+    place = runs[0]["results"][0]["locations"][0]["physicalLocation"]
+    assert place == {"artifactLocation": {"uri": uri}}
+
+
+@pytest.mark.parametrize(
+    ("source", "address"),
+    [
+        ("https://host.example/a?b=c#d", "https://host.example/a?b=c#d"),
+        ("a/b#12", "https://github.com/a/b/issues/12"),
+        ("a/b, src/x.py", "https://github.com/a/b"),
+        ("https://host.example/ (table 3)", None),
+        ("vvbuild, docs/bundle.md", None),
+        ("", None),
+    ],
+)
+def test_a_rule_links_to_where_its_reason_can_be_read(source: str, address: str | None) -> None:
+    runs: Any = sarif([Reported(finding(source=source))])["runs"]
+    assert runs[0]["tool"]["driver"]["rules"][0].get("helpUri") == address
+
+
+def test_a_result_says_which_releases_and_targets_it_concerns() -> None:
+    found = [
+        Reported(finding(target=target), release, "a.toml", 3)
+        for release, target in (("0.25.1", "a"), ("0.25.1", "b"), ("0.25.2", "a"))
+    ]
+    runs: Any = sarif(found)["runs"]
+
+    (result,) = runs[0]["results"]
+    assert result["message"]["text"] == "CUDA 12 is pinned [0.25.1: a, b; 0.25.2: a]"
+    assert result["properties"]["concerns"] == [
+        {"release": "0.25.1", "targets": ["a", "b"]}, {"release": "0.25.2", "targets": ["a"]},
+    ]  # fmt: skip
+
+
+def test_a_failure_says_all_its_lines_and_what_to_do() -> None:
+    runs: Any = sarif_error(LockError("A gap.\n\x1b[2J", hint="Run it again."))["runs"]
+
+    (told,) = runs[0]["invocations"][0]["toolExecutionNotifications"]
+    assert told["descriptor"] == {"id": "lock-invalid"}
+    assert told["message"]["text"] == "A gap.\n\\x1b[2J\n→ Run it again."
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
@@ -152,9 +213,25 @@ def test_the_log_has_no_trace_of_where_it_was_made(tmp_path: Path) -> None:
     assert place["artifactLocation"]["uri"].startswith("manifests/releases/")
 
 
-def test_a_command_that_judges_nothing_has_no_sarif() -> None:
-    refused = run("targets")
+@pytest.mark.parametrize(
+    "words",
+    [("targets",), ("cache", "info"), ("lock", "--release", "0.25.2"), ("check", "--relase", "x")],
+)
+def test_wrong_use_is_told_in_the_log(words: tuple[str, ...]) -> None:
+    refused = run(*words)
 
     assert refused.returncode == 2
     (invocation,) = json.loads(refused.stdout)["runs"][0]["invocations"]
-    assert "no findings" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    (told,) = invocation["toolExecutionNotifications"]
+    assert told["descriptor"] == {"id": "usage"}
+    assert refused.stderr.startswith("error[usage]: ")
+
+
+def test_a_command_that_judges_nothing_is_refused_before_it_works(tmp_path: Path) -> None:
+    # Its own first complaint would be of the directory that there is not.
+    refused = run("lock", "--manifests", str(tmp_path / "no"))
+
+    message = json.loads(refused.stdout)["runs"][0]["invocations"][0]
+    text = message["toolExecutionNotifications"][0]["message"]["text"]
+    assert "`vvbuild lock` has no findings" in text
+    assert "`bundle`, `check`, `outdated`, `verify`" in text

@@ -13,7 +13,7 @@ import typer
 
 from vvbuild import resources
 from vvbuild.cli.ui import Format, Ui
-from vvbuild.errors import CancelledError, InternalError, VvbuildError, from_os_error
+from vvbuild.errors import CancelledError, InternalError, UsageError, VvbuildError, from_os_error
 from vvbuild.report.document import View
 
 CommandT = TypeVar("CommandT", bound=Callable[..., View])
@@ -58,13 +58,20 @@ _SHARED_OPTIONS = (
 
 
 def command(
-    name: str, *, group: typer.Typer | None = None, full_name: str | None = None
+    name: str,
+    *,
+    group: typer.Typer | None = None,
+    full_name: str | None = None,
+    judges: bool = False,
 ) -> Callable[[CommandT], CommandT]:
     """Register a function ``(ui, …) -> View`` as a command with the options that all share.
 
     The first line of its docstring is the summary; examples stand below. Each option can also
-    be given as ``VVBUILD_<OPTION>``.
+    be given as ``VVBUILD_<OPTION>``. Only a command that ``judges``, whose view holds findings,
+    takes ``--format sarif``.
     """
+    if judges:
+        _JUDGES.append(full_name or name)
 
     def register(function: CommandT) -> CommandT:
         signature = inspect.signature(function, eval_str=True)
@@ -85,6 +92,8 @@ def command(
             manifests = options.pop("manifests")
 
             def work() -> View:
+                if ui.format == "sarif" and not judges:
+                    raise _no_sarif(ui.command)
                 resources.lay_over(manifests)
                 return function(ui, **options)
 
@@ -100,6 +109,17 @@ def command(
         return function
 
     return register
+
+
+_JUDGES: list[str] = []
+
+
+def _no_sarif(name: str) -> UsageError:
+    able = ", ".join(f"`{each}`" for each in sorted(_JUDGES))
+    return UsageError(
+        f"`vvbuild {name}` has no findings that SARIF could hold.",
+        hint=f"These have: {able}. `--json` works for every command.",
+    )
 
 
 def guarded(ui: Ui, work: Callable[[], View]) -> int:

@@ -13,7 +13,7 @@ from vvbuild.cli.ui import Ui
 from vvbuild.report.document import View
 
 
-@command("bundle")
+@command("bundle", judges=True)
 def bundle(
     ui: Ui,
     target: options.Target,

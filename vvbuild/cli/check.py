@@ -11,7 +11,7 @@ from vvbuild.cli.ui import Ui
 from vvbuild.report.document import View
 
 
-@command("check")
+@command("check", judges=True)
 def check(
     ui: Ui,
     release: Annotated[

@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from itertools import pairwise
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -26,7 +27,7 @@ from vvbuild.cli import (  # noqa: F401 - each registers its commands
     verify,
 )
 from vvbuild.cli.app import app
-from vvbuild.cli.ui import Ui, silence
+from vvbuild.cli.ui import Format, Ui, silence
 from vvbuild.errors import CancelledError, UsageError
 
 
@@ -81,9 +82,18 @@ def _write_anything() -> None:
 def _ui(words: Sequence[str]) -> Ui:
     """How to show what happens outside of any command."""
     name = next((word for word in words if not word.startswith("-")), "")
-    spelled = " ".join(words).replace("=", " ")
-    wants_json = "--json" in words or "--format json" in spelled
-    return Ui(name, how="json" if wants_json else "auto")
+    return Ui(name, how=_asked(words))
+
+
+def _asked(words: Sequence[str]) -> Format:
+    """The format that a line asks for which nobody could read as a whole."""
+    if "--json" in words:
+        return "json"
+    spelled = " ".join(words).replace("=", " ").split()
+    for option, value in pairwise(spelled):
+        if option == "--format" and value in get_args(Format):
+            return cast(Format, value)
+    return "auto"
 
 
 def _show_usage_error(words: Sequence[str], message: str) -> int:

@@ -12,7 +12,7 @@ from vvbuild.cli.ui import Ui
 from vvbuild.report.document import View
 
 
-@command("outdated")
+@command("outdated", judges=True)
 def outdated(
     ui: Ui,
     release: options.Release = None,

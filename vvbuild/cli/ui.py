@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Literal, TextIO
 
-from vvbuild.errors import UsageError, VvbuildError
+from vvbuild.errors import VvbuildError
 from vvbuild.report.document import Block, View
 from vvbuild.report.errors import error_blocks
 from vvbuild.report.progress import Bars, GitHubLines, Listener, PlainLines, Quiet
@@ -57,30 +57,19 @@ class Ui:
         return PlainLines(verbose=self._verbose)
 
     def show(self, view: View) -> int:
-        """Show a result; returns the exit status.
-
-        Raises :class:`UsageError` for ``--format sarif`` of a command that judges nothing.
-        """
+        """Show a result; returns the exit status."""
         if self.format == "json":
             head = {"schema": SCHEMA, "command": self.command, "ok": view.status == 0}
             self._write_json(head | view.data)
         elif self.format == "sarif":
-            self._write_sarif(view)
+            from vvbuild.report.sarif import sarif
+
+            self._write_json(sarif(view.findings))
         elif not self._quiet or view.status:
             self._show_blocks(view.blocks)
-        if self.format == "github":
-            self._tell_github(view)
+            if self.format == "github":
+                self._tell_github(view)
         return view.status
-
-    def _write_sarif(self, view: View) -> None:
-        from vvbuild.report.sarif import sarif
-
-        if view.findings is None:
-            raise UsageError(
-                f"`vvbuild {self.command}` has no findings that SARIF could hold.",
-                hint="`check`, `verify` and `bundle` have; `--json` works for every command.",
-            )
-        self._write_json(sarif(view.findings))
 
     def _tell_github(self, view: View) -> None:
         from vvbuild.report.github import annotation_lines, summary, write_summary
@@ -88,7 +77,7 @@ class Ui:
         _write(sys.stdout, "".join(f"{line}\n" for line in annotation_lines(view)))
         failure = write_summary(summary(self.command, view))
         if failure is not None:
-            _write(sys.stderr, f"the job's summary could not be written: {failure.strerror}\n")
+            _write(sys.stderr, f"The job's summary was not written: {failure}.\n")
 
     def show_error(self, error: VvbuildError) -> int:
         """Show a failure; returns the exit status."""
@@ -114,7 +103,8 @@ class Ui:
         if self.format == "github":
             from vvbuild.report.github import error_annotation
 
-            _write(sys.stdout, error_annotation(error) + "\n")
+            # The runner reads both streams, and standard output may be on its way to a file.
+            _write(sys.stderr, error_annotation(error) + "\n")
         return status
 
     def _show_blocks(self, blocks: tuple[Block, ...], *, stderr: bool = False) -> None:

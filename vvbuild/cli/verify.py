@@ -12,7 +12,7 @@ from vvbuild.cli.ui import Ui
 from vvbuild.report.document import View
 
 
-@command("verify")
+@command("verify", judges=True)
 def verify(
     ui: Ui,
     path: Annotated[Path, typer.Argument(help="A bundle's directory, or a .vvpp.")],

@@ -57,23 +57,25 @@ Block: TypeAlias = Line | Raw | Table | Pairs
 class Reported:
     """A finding with what it is about: a release, and a place that editors and GitHub know.
 
-    ``file`` is relative, with forward slashes; ``line`` counts from 1.
+    ``file`` is relative, with forward slashes, and ``line`` counts from 1. Only a file
+    ``in_checkout`` is one that GitHub can show; others lie in a bundle or in vvbuild itself.
     """
 
     finding: Finding
     release: str | None = None
     file: str | None = None
     line: int | None = None
+    in_checkout: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """A command's result for people (``blocks``) and for programs (``data``).
 
-    ``findings`` are what a command that judges has found, ``None`` for all other commands.
+    ``findings`` are what a command that judges has found, as far as it is shown.
     """
 
     data: dict[str, object]
     blocks: tuple[Block, ...] = field(default=())
     status: int = 0
-    findings: tuple[Reported, ...] | None = None
+    findings: tuple[Reported, ...] = ()

@@ -22,12 +22,13 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 # GitHub refuses a step's summary above 1 MiB.
 _SUMMARY_LIMIT = 1 << 20
 _SUMMARY_WIDTH = 100
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@-])")
+# A colon and a dot make a link of an address.
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$@:.-])")
 
 
 def annotation_lines(view: View) -> Iterator[str]:
     """A command for each thing that was found, whatever number of targets it concerns."""
-    for group in grouped(view.findings or ()):
+    for group in grouped(view.findings):
         yield _annotation(group)
 
 
@@ -49,38 +50,43 @@ def summary(command: str, view: View) -> str:
     """What the job's page shows, in Markdown; empty where there is nothing to tell people."""
     if not view.blocks or any(isinstance(block, Raw) for block in view.blocks):
         return ""
-    blocks = [f"### vvbuild {_escaped(command)}\n", *_markdown(view.blocks)]
-    text = "\n".join(blocks) + "\n"
-    if len(text.encode()) <= _SUMMARY_LIMIT:
-        return text
-    return f"### vvbuild {_escaped(command)}\n\nToo much for a summary; the log has it all.\n"
+    return "\n".join([f"### vvbuild {_escaped(command)}\n", *_markdown(view.blocks)]) + "\n"
 
 
-def write_summary(text: str) -> OSError | None:
-    """Append to the step's summary, where the runner asks for one; a failure is returned."""
+def write_summary(text: str) -> str | None:
+    """Append to the step's summary, where the runner asks for one; says why it could not.
+
+    Every command of a step writes to the same file, and GitHub takes all of it or nothing.
+    """
     place = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not place:
+    if not place or not text:
         return None
+    # The runner counts bytes as they are in the file, whatever ends its lines.
+    content = text.replace("\n", os.linesep).encode("utf-8", "backslashreplace")
     try:
-        with Path(place).open("a", encoding="utf-8", errors="backslashreplace") as stream:
-            stream.write(text)
+        with Path(place).open("ab") as stream:
+            if stream.tell() + len(content) > _SUMMARY_LIMIT:
+                return "it would be above GitHub's 1 MiB for a step"
+            stream.write(content)
     except OSError as error:
-        return error
+        return error.strerror or type(error).__name__
     return None
 
 
 def _annotation(group: Group) -> str:
     finding = group.finding
-    # Only files with lines are the repository's; the others lie in a bundle.
-    inside = group.file is not None and group.line is None
-    message = f"{group.file}: {finding.message}" if inside else finding.message
+    shown = group.file if group.in_checkout else None
+    message = finding.message
+    if group.file is not None and shown is None:
+        at = group.file if group.line is None else f"{group.file}:{group.line}"
+        message = f"{at}: {message}"
     lines = [message, group.where, f"why: {finding.why} ({finding.source})"]
     lines += [f"→ {finding.fix}"] if finding.waived is None else [f"waived: {finding.waived}"]
     return workflow_command(
         "notice" if finding.waived is not None else _LEVELS[finding.severity],
-        "\n".join(line for line in lines if line),
-        file=None if inside else group.file,
-        line=group.line,
+        "\n".join(clean(line) for line in lines if line),
+        file=shown,
+        line=group.line if shown is not None else None,
         title=f"vvbuild: {finding.rule}",
     )
 

@@ -16,6 +16,7 @@ class Group:
     finding: Finding
     file: str | None
     line: int | None
+    in_checkout: bool
     targets: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -34,7 +35,7 @@ def grouped(findings: Iterable[Reported]) -> tuple[Group, ...]:
     for each in findings:
         found = each.finding
         key = (found.rule, found.message, found.path, found.waived, each.file, each.line)
-        group = groups.setdefault(key, Group(found, each.file, each.line))
+        group = groups.setdefault(key, Group(found, each.file, each.line, each.in_checkout))
         targets = group.targets.setdefault(each.release or "", [])
         if found.target and found.target not in targets:
             targets.append(found.target)

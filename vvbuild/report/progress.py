@@ -77,8 +77,12 @@ class PlainLines:
     def _write(self, line: str) -> None:
         with self._lock, suppress(BrokenPipeError):
             # Nobody reads any more: the work goes on, as it would without a listener.
-            self._stream.write(f"{line}\n")
+            self._stream.write(f"{self._before()}{line}\n")
             self._stream.flush()
+
+    def _before(self) -> str:
+        """What stands before a line; nobody else writes meanwhile."""
+        return ""
 
     def _text(self, event: Event) -> str | None:
         if isinstance(event, StepStarted):
@@ -105,21 +109,29 @@ class GitHubLines(PlainLines):
     ) -> None:
         super().__init__(stream, verbose=verbose)
         self._command = command
+        self._open = False
 
     def __enter__(self) -> GitHubLines:
-        self._write(f"::group::vvbuild {clean(self._command)}")
         return self
 
     def __exit__(self, *details: object) -> None:
-        self._write("::endgroup::")
+        if self._open:
+            self._write("::endgroup::")
+
+    def _before(self) -> str:
+        if self._open:
+            return ""
+        self._open = True
+        return f"::group::vvbuild {clean(self._command)}\n"
 
     def __call__(self, event: Event) -> None:
         """Write the event's line, and what is worth a reader's eye at the top of the job."""
-        super().__call__(event)
         if isinstance(event, Note) and event.level == "warning":
             from vvbuild.report.github import workflow_command
 
             self._write(workflow_command("warning", event.text, title="vvbuild"))
+        else:
+            super().__call__(event)
 
 
 class Bars:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from vvbuild import __version__
@@ -15,7 +15,8 @@ from vvbuild.errors import VvbuildError
 from vvbuild.model.finding import Finding
 from vvbuild.report.document import Reported
 from vvbuild.report.grouping import Group, grouped
-from vvbuild.report.sanitize import clean
+from vvbuild.report.sanitize import clean, clean_lines
+from vvbuild.report.wording import source_address
 from vvbuild.rules.registry import RULES
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -40,7 +41,7 @@ def sarif_error(error: VvbuildError) -> dict[str, object]:
     told: dict[str, object] = {
         "descriptor": {"id": error.code},
         "level": "error",
-        "message": {"text": clean(error.message)},
+        "message": {"text": _lines(error.message, f"→ {error.hint}" if error.hint else "")},
     }
     run: dict[str, object] = {
         "tool": {"driver": _driver([])},
@@ -74,12 +75,13 @@ def _rule(finding: Finding) -> dict[str, object]:
         "id": finding.rule,
         "name": "".join(word.capitalize() for word in finding.rule.split("-")),
         "shortDescription": {"text": _demand(finding.rule)},
-        "fullDescription": {"text": f"{finding.why} ({finding.source})"},
-        "help": {"text": finding.fix},
+        "fullDescription": {"text": clean(f"{finding.why} ({finding.source})")},
+        "help": {"text": clean(finding.fix)},
         "defaultConfiguration": {"level": _LEVELS[finding.severity]},
     }
-    if finding.source.startswith("https://"):
-        rule["helpUri"] = finding.source
+    address = source_address(finding.source)
+    if address is not None:
+        rule["helpUri"] = address
     return rule
 
 
@@ -98,17 +100,13 @@ def _result(group: Group, rules: Sequence[str]) -> dict[str, object]:
         "ruleIndex": rules.index(finding.rule),
         "level": _LEVELS[finding.severity],
         "message": {"text": clean(f"{finding.message}{where}")},
+        "locations": [{"physicalLocation": _place(group)}],
         "partialFingerprints": {"vvbuild/v1": _fingerprint(group)},
         "properties": {
-            "targets": group.targets,
-            "evidence": {key: clean(value) for key, value in finding.evidence.items()},
+            "concerns": list(_concerns(group)),
+            "evidence": {clean(key): clean(value) for key, value in finding.evidence.items()},
         },
     }
-    if group.file is not None:
-        place: dict[str, object] = {"artifactLocation": {"uri": quote(group.file, safe="/")}}
-        if group.line is not None:
-            place["region"] = {"startLine": group.line}
-        result["locations"] = [{"physicalLocation": place}]
     if finding.waived is not None:
         result["suppressions"] = [
             {"kind": "external", "status": "accepted", "justification": clean(finding.waived)}
@@ -116,7 +114,30 @@ def _result(group: Group, rules: Sequence[str]) -> dict[str, object]:
     return result
 
 
+def _concerns(group: Group) -> Iterator[dict[str, object]]:
+    """The releases and their targets; a bundle that is judged has no release."""
+    for release, targets in group.targets.items():
+        named: dict[str, object] = {"release": clean(release)} if release else {}
+        yield named | {"targets": list(map(clean, targets))}
+
+
+def _place(group: Group) -> dict[str, object]:
+    """A file with its line; the root of a bundle that lacks something as a whole.
+
+    Code scanning refuses a log that has a result without a place.
+    """
+    # A name may hold bytes that are no text; they are told as everywhere else.
+    uri = quote(group.file, safe="/", errors="backslashreplace") if group.file else "./"
+    place: dict[str, object] = {"artifactLocation": {"uri": uri}}
+    return place if group.line is None else place | {"region": {"startLine": group.line}}
+
+
+def _lines(*texts: str) -> str:
+    return "\n".join(line for text in texts if text for line in clean_lines(text))
+
+
 def _fingerprint(group: Group) -> str:
-    """The same finding keeps its name when lines move."""
-    parts = (group.finding.rule, group.finding.message, group.file or "", *group.targets)
+    """The same finding keeps its name when lines move and when releases inherit its pin."""
+    place = (group.file,) if group.file is not None else tuple(group.targets)
+    parts = (group.finding.rule, group.finding.message, *place)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()

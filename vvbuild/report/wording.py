@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+_GITHUB = "https://github.com"
+_ISSUE = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
+_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+), .+")
+_ADDRESS = re.compile(r"https://[\w.~:/?#\[\]@!$&'()*+,;=%-]+", re.ASCII)
 
 
 def spans(names: Sequence[str], order: Sequence[str]) -> str:
@@ -14,3 +20,17 @@ def spans(names: Sequence[str], order: Sequence[str]) -> str:
         else:
             runs.append([name])
     return ", ".join(f"{run[0]} … {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
+
+
+def source_address(source: str) -> str | None:
+    """Where a reason can be read on the web: an address, ``owner/repo#1``, ``owner/repo, place``.
+
+    GitHub forwards the number of a pull request from the address of an issue.
+    """
+    if _ADDRESS.fullmatch(source):
+        return source
+    if found := _ISSUE.fullmatch(source):
+        return f"{_GITHUB}/{found[1]}/issues/{found[2]}"
+    if found := _REPOSITORY.fullmatch(source):
+        return f"{_GITHUB}/{found[1]}"
+    return None

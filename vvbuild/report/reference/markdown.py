@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from vvbuild.report.wording import source_address
+
 # reStructuredText's inline marks, as docstrings hold them.
 _ROLE = re.compile(r":\w+:`~?(?:[\w.]*\.)?(\w+)`")
 _LITERAL = re.compile(r"``([^`]+)``")
 _CODE = re.compile(r"(`[^`]*`)")
-_ISSUE = re.compile(r"^([\w.-]+/[\w.-]+)#(\d+)$")
-_REPOSITORY = re.compile(r"^([\w.-]+/[\w.-]+), (.+)$")
-_GITHUB = "https://github.com"
 
 
 def page(title: str, paragraphs: Iterable[str]) -> str:
@@ -49,17 +48,13 @@ def plain(text: str) -> str:
 
 
 def source_link(source: str) -> str:
-    """Where a reason can be read; ``owner/repo#1`` and ``owner/repo, place`` become links.
-
-    GitHub forwards the number of a pull request from the address of an issue.
-    """
-    if found := _ISSUE.match(source):
-        repository, number = found.groups()
-        return f"[{source}]({_GITHUB}/{repository}/issues/{number})"
-    if found := _REPOSITORY.match(source):
-        repository, place = found.groups()
-        return f"[{repository}]({_GITHUB}/{repository}), {plain(place)}"
-    return plain(source)
+    """Where a reason can be read; ``owner/repo#1`` and ``owner/repo, place`` become links."""
+    address = source_address(source)
+    # Renderers of Markdown make a link of a bare address themselves.
+    if address is None or address == source:
+        return plain(source)
+    linked, comma, place = source.partition(", ")
+    return f"[{linked}]({address}){comma}{plain(place)}"
 
 
 def anchor(heading: str) -> str:

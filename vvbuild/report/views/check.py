@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vvbuild import resources
 from vvbuild.check.run import CheckedRelease, CheckResult
 from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import SEVERITIES, Finding, worst
 from vvbuild.model.target import Target
-from vvbuild.report.document import Block, Line, Reported, Style, Table, View
+from vvbuild.report.document import Block, Line, Style, Table, View
+from vvbuild.report.places import in_manifests
 from vvbuild.report.wording import spans
 from vvbuild.verify.report import finding_as_json
 
@@ -55,19 +55,8 @@ def check_view(result: CheckResult, *, base: Path) -> View:
     blocks: list[Block] = [_grid(result.releases)] if len(result.releases) > 1 else []
     blocks += _grouped(shown, result.releases, base)
     blocks.append(Line(_summary(result), "bad" if failed else "good"))
-    found = tuple(
-        Reported(each.finding, each.release, *placed(each.finding.path, base)) for each in shown
-    )
+    found = in_manifests(((each.release, each.finding) for each in shown), base)
     return View(data, tuple(blocks), status=1 if failed else 0, findings=found)
-
-
-def placed(place: str | None, base: Path) -> tuple[str | None, int | None]:
-    """File and line of ``file:line``, relative to where this runs or to our own data."""
-    path, _, line = (place or "").rpartition(":")
-    for root in (base, resources.data_root()):
-        if path and root in Path(path).parents:
-            return Path(path).relative_to(root).as_posix(), int(line)
-    return None, None
 
 
 def short_name(target: Target) -> str:

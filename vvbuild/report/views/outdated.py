@@ -12,9 +12,10 @@ from vvbuild.errors import NetworkError
 from vvbuild.outdated.checklist import Group, Member
 from vvbuild.outdated.edit import unified
 from vvbuild.outdated.run import OutdatedResult, Row
-from vvbuild.report.document import Block, Line, Reported, Style, Table, View
+from vvbuild.report.document import Block, Line, Style, Table, View
+from vvbuild.report.places import in_manifests
 from vvbuild.report.sanitize import clean
-from vvbuild.report.views.check import check_view, placed
+from vvbuild.report.views.check import check_view
 from vvbuild.verify.report import finding_as_json
 
 _WHY = {
@@ -54,9 +55,7 @@ def outdated_view(result: OutdatedResult, *, base: Path) -> View:
     if diff:
         blocks += [*_diff(diff), *_groups(result), *_found(result, base)]
     blocks += _summary(result, name)
-    found = tuple(
-        Reported(each, result.release.name, *placed(each.path, base)) for each in result.new
-    )
+    found = in_manifests(((result.release.name, each) for each in result.new), base)
     if not result.nobody_answered:
         return View(data, tuple(blocks), findings=found)
     data["error"] = {
