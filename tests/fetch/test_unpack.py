@@ -14,7 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fetch.archives import FILE, LINK, Tarred, Zipped, tar_bytes, zip_bytes
-from vvbuild.errors import CancelledError, DiskFullError, HostileArchiveError, OutputNotOursError
+from vvbuild.errors import (
+    CancelledError,
+    DiskFullError,
+    HostileArchiveError,
+    HostToolMissingError,
+    OutputNotOursError,
+)
 from vvbuild.fetch.store import FIXED_TIME
 from vvbuild.fetch.unpack import UnpackLimits, unpack
 from vvbuild.runtime.cancel import Cancel
@@ -658,7 +664,8 @@ def test_a_damaged_archive_is_refused_or_right(put, tmp_path, position, change, 
     out = tmp_path / "out"
     try:
         unpack(put(bytes(data)), out)
-    except HostileArchiveError:
+    except (HostileArchiveError, HostToolMissingError):
+        # The other one where the damage looks like Zstandard, which not every Python reads.
         assert not out.exists()
     else:
         import shutil
