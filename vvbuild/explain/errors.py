@@ -44,6 +44,8 @@ _NEXT = {
     "host-tool-missing": "Install it with the line that `vvbuild doctor` shows.",
     "python-missing": "Install that Python, or name one with --python.",
     "external-program": "Read the program's last lines in the message; run again with -v.",
+    "downloader-failed": "Read its last lines in the message; `--fetcher direct` fetches the same "
+    "files without the core's downloader.",
     "bootloader-failed": "Read the compiler's last lines; `vvbuild doctor` tells what is missing.",
     "freeze-failed": "Read PyInstaller's last lines: mostly a module that the requirements lack.",
     "engine-failed": "Start the bundle's program by hand and read what it says.",
