@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 from tests.cli.conftest import Said
 from tests.locking.conftest import ARTIFACTS, COMPONENTS, CORE, FILES, LINUX, MODELS, VVM, WIN
 from tests.locking.conftest import digest as digest_of
+from tests.locking.worlds import manifest_of
 from tests.manifest.conftest import tiny
 from tests.server.github import LoopbackGitHub, limit_reached
 from tests.server.http import LoopbackServer
+from tests.standins.world import World
 from vvbuild import resources
 
 __all__ = ["tiny"]
@@ -225,3 +228,27 @@ def test_drift_is_accepted_by_the_command_line_alone(
 
     lock = json.loads((own / "locks/tiny.lock.json").read_bytes())
     assert lock["artifacts"][0]["sha256"] == digest_of(FILES[LINUX])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="archives are listed where modes are kept")
+def test_downloading_lists_archives_on_the_stores_disk_and_texts_are_named(
+    hub: LoopbackGitHub, own: Path, say: Say, tiny: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "world"
+    place.mkdir()
+    world = World(hub, "0.17.0", place).publish()
+    (own / "releases/tiny.toml").write_text(manifest_of(world, tiny))
+    first = say("lock", "-r", "tiny", "--json", "-q").document
+    assert len(first["terms"]) == 2
+    assert {Path(path).parent for path in first["terms"].values()} == {own / "locks/terms"}
+
+    said = say("lock", "-r", "tiny", "--download", "--json", "-q")
+
+    core = next(it for it in said.document["changes"] if it["name"].startswith("voicevox_core"))
+    assert (core["kind"], core["before"]["members"], core["after"]["members"]) == ("changed", 0, 6)
+    assert list((tmp_path / "store").glob("*/work/*")) == []
+    assert say("lock", "-r", "tiny", "--check", "--download", "--json", "-q").status == 0
+    (own / "locks/tiny.lock.json").unlink()
+    said = say("lock", "-r", "tiny", "--download")
+    assert "; 6 members" in said.out
+    assert said.out.count("to be accepted: ") == 2

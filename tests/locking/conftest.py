@@ -19,7 +19,7 @@ from vvbuild.fetch.attempts import Patience, RetryPolicy
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.trust import Trust
 from vvbuild.locking.check import LockCheck, check_locks
-from vvbuild.locking.means import Means
+from vvbuild.locking.means import Means, temporary_room
 from vvbuild.locking.run import LockResult, Wish, lock
 from vvbuild.locking.subject import release_subject
 from vvbuild.manifest.release import load_release
@@ -73,6 +73,7 @@ class Bench:
     waits: Waits = field(default_factory=Waits)
     events: list[Event] = field(default_factory=list)
     cancel: Cancel = field(default_factory=Cancel)
+    scratch: Callable = temporary_room
 
     @property
     def path(self) -> Path:
@@ -111,7 +112,8 @@ class Bench:
             cancel=self.cancel, offline=offline,
         ) as session:  # fmt: skip
             session.trust = self.trust
-            return work(subject, Means(session, self.events.append, self.cancel))
+            means = Means(session, self.events.append, self.cancel, scratch=self.scratch)
+            return work(subject, means)
 
 
 @pytest.fixture

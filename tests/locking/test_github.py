@@ -198,21 +198,6 @@ def test_a_digest_that_others_told_and_the_api_does_not_needs_no_download(
     assert hub.downloads(LINUX) == asked
 
 
-def test_what_is_known_of_the_same_bytes_stays_with_them(hub: LoopbackGitHub, bench: Bench) -> None:
-    bench.lock()
-    members = {"core.so": {"sha256": "1" * 64, "size": 5, "program": False}}
-    bench.edit(LINUX, size=None, max_size=1 << 20, members=members, terms="2" * 64)
-
-    bench.lock()
-
-    assert bench.rows[LINUX]["members"]["core.so"]["sha256"] == "1" * 64
-    assert bench.rows[LINUX]["terms"] == "2" * 64
-    hub.replace(CORE, "0.16.2", LINUX, b"other")
-    bench.lock(accept_drift=(LINUX,))
-    assert "members" not in bench.rows[LINUX]
-    assert "terms" not in bench.rows[LINUX]
-
-
 def test_downloading_confirms_what_the_api_says(hub: LoopbackGitHub, bench: Bench) -> None:
     bench.lock(download=True)
 

@@ -67,6 +67,7 @@ def overrides(inputs: BundleInputs) -> dict[str, object]:
     ]
     return {
         "manifests": {name: digest.hex for name, digest in inputs.own_manifests.items()},
+        "terms": {each.sha256.hex: list(each.artifacts) for each in inputs.terms},
         "unlocked": {name: dict(told) for name, told in inputs.unlocked.items()},
         "waivers": waivers,
     }

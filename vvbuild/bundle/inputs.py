@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vvbuild import resources
+from vvbuild.bundle.terms import Acceptance, Terms
+from vvbuild.bundle.ways import Fetcher, Ways, choose_ways
 from vvbuild.errors import ManifestError
 from vvbuild.fetch.store import Store, walk
 from vvbuild.host.freezing import require_freezable
@@ -14,11 +16,12 @@ from vvbuild.host.needs import program_digests, require_needs
 from vvbuild.host.python import PythonFacts, find_python, python_identity
 from vvbuild.locking.trust import Trusted
 from vvbuild.manifest.choose import Chosen
-from vvbuild.manifest.lock import load_release_lock, lock_path, require_locked
+from vvbuild.manifest.lock import load_release_lock, lock_path, read_terms, require_locked
 from vvbuild.manifest.recipe import load_recipe, placements, recipe_file
 from vvbuild.manifest.release import LoadedRelease
 from vvbuild.manifest.targets import find_target, host_platform
 from vvbuild.manifest.tools import LOCK_NAME, Tool, find_tool
+from vvbuild.model.artifact import Artifact
 from vvbuild.model.digest import Digest
 from vvbuild.model.lock import Lock
 from vvbuild.model.recipe import Recipe
@@ -58,6 +61,9 @@ class BundleInputs:
     release_why: str
     own_manifests: Mapping[str, Digest]
     unlocked: Mapping[str, Mapping[str, str]]
+    ways: Ways
+    sdist: Artifact
+    terms: tuple[Terms, ...]
 
     @property
     def stem(self) -> str:
@@ -78,10 +84,13 @@ def gather_inputs(
     python: Path | None = None,
     kinds: tuple[ArchiveKind, ...] | None = None,
     trust: Callable[[LoadedRelease, Target], Trusted] | None = None,
+    fetcher: Fetcher = "auto",
+    accepts: Acceptance | None = None,
 ) -> BundleInputs:
     """Look everything up, so that whatever is missing is said before the first download.
 
-    ``trust`` fills the gaps of the lock; without it they are refused.
+    ``trust`` fills the gaps of the lock; without it they are refused. ``accepts`` is what the
+    user says of terms.
 
     Raises typed errors for unknown names, a target that this host cannot freeze, a Python that
     does not fit, and host programs that are missing.
@@ -103,6 +112,9 @@ def gather_inputs(
     recipe = load_recipe(loaded.row.engine.recipe)
     # Last: it asks servers, and everything above is said sooner.
     trusted = trust(loaded, wanted) if trust and lock.gaps(wanted) else Trusted(lock, {})
+    terms, consent = (accepts or Acceptance()).require(
+        trusted.lock.for_target(wanted), lambda digest: read_terms(loaded, digest, trusted.texts)
+    )
     return BundleInputs(
         release=loaded,
         lock=trusted.lock,
@@ -119,6 +131,21 @@ def gather_inputs(
         release_why=release.why,
         own_manifests=_own_manifests(loaded, recipe),
         unlocked=trusted.taken,
+        ways=choose_ways(loaded, trusted.lock, wanted, fetcher, consent),
+        sdist=_sdist(loaded, trusted.lock, wanted),
+        terms=terms,
+    )
+
+
+def _sdist(release: LoadedRelease, lock: Lock, target: Target) -> Artifact:
+    """The sources of PyInstaller, which the bootloader is built from."""
+    found = lock.component("pyinstaller", target)
+    if len(found) == 1:
+        return found[0]
+    raise ManifestError(
+        f"The release {release.name!r} has {len(found)} artifacts of pyinstaller for {target}.",
+        context={"file": release.path},
+        hint="A bundle needs one: the sdist, as `pypi:pyinstaller/{version}/pyinstaller-….tar.gz`.",
     )
 
 

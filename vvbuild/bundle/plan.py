@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vvbuild.bundle.inputs import BundleInputs
-from vvbuild.bundle.steps import artifacts, assembling, building, judging, packing
+from vvbuild.bundle.steps import artifacts, assembling, building, components, judging, packing
 from vvbuild.fetch.session import Session
 from vvbuild.pipeline.step import Plan, PlanBuilder
 
@@ -14,21 +14,19 @@ def plan_bundle(inputs: BundleInputs, session: Session) -> Plan:
     tools = {
         name: artifacts.add_tool(builder, tool, session) for name, tool in inputs.tools.items()
     }
-    unpacked: dict[str, list[str]] = {}
-    sdist = ""
-    for artifact in inputs.lock.for_target(inputs.target):
-        fetched = artifacts.add_fetch(builder, artifact, session)
-        if artifact.component == "pyinstaller":
-            sdist = fetched
-        else:
-            step = artifacts.add_unpack(builder, artifact, fetched)
-            unpacked.setdefault(artifact.component, []).append(step)
+    sdist = artifacts.add_fetch(builder, inputs.sdist, session)
+    brought = {
+        name: components.add_component(
+            builder, name, files, session, inputs.ways.downloader_for(name)
+        )
+        for name, files in inputs.ways.components.items()
+    }
     engine = building.add_engine(builder, inputs)
     environment = building.add_environment(builder, inputs, engine, tools["uv"], session)
     compiler = inputs.release.row.bootloader
     bootloader = building.add_bootloader(builder, inputs, sdist, tools[compiler])
     frozen = building.add_freeze(builder, inputs, engine, environment, bootloader)
-    parts = assembling.Parts(engine, environment, bootloader, frozen, unpacked, tools)
+    parts = assembling.Parts(engine, environment, bootloader, frozen, brought, tools)
     bundle = assembling.add_assemble(builder, inputs, parts)
     verified = judging.add_verify(builder, inputs, bundle)
     archives = [

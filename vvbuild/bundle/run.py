@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from vvbuild.bundle.inputs import BundleInputs, gather_inputs
 from vvbuild.bundle.plan import plan_bundle
 from vvbuild.bundle.publish import Published, claim_directory, publish
+from vvbuild.bundle.terms import Acceptance
+from vvbuild.bundle.ways import Fetcher
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import Store
 from vvbuild.locking.means import Means
@@ -68,6 +70,8 @@ class BundleOptions:
     offline: bool = False
     jobs: int = 2
     allow_unlocked: bool = False
+    fetcher: Fetcher = "auto"
+    accepts: Acceptance = field(default_factory=Acceptance)
 
 
 def all_artifacts(inputs: BundleInputs) -> tuple[Artifact, ...]:
@@ -137,6 +141,8 @@ def _gather(options: BundleOptions, store: Store, means: Means) -> BundleInputs:
         trust=(lambda loaded, target: trust_unlocked(loaded, target, means))
         if options.allow_unlocked
         else None,
+        fetcher=options.fetcher,
+        accepts=options.accepts,
     )
 
 

@@ -23,6 +23,8 @@ def bundle(
     python: options.Python = None,
     offline: options.Offline = False,
     jobs: options.Jobs = 2,
+    fetcher: options.Fetch = "auto",
+    accept_terms: options.AcceptTerms = None,
     allow_unlocked: options.AllowUnlocked = False,
 ) -> View:
     """Build a bundle and its archives, from pins to SHA256SUMS.
@@ -34,13 +36,22 @@ def bundle(
     """
     from vvbuild.bundle.options import parse_kinds
     from vvbuild.bundle.run import BundleOptions, make_bundle
+    from vvbuild.bundle.terms import Acceptance
     from vvbuild.fetch.store import Store, default_root
     from vvbuild.manifest.choose import choose_release
     from vvbuild.report.views.bundle import bundle_view
     from vvbuild.runtime.cancel import Cancel
 
     what = BundleOptions(
-        choose_release(release, Path.cwd()), target, python, parse_kinds(archive), offline, jobs
+        choose_release(release, Path.cwd()),
+        target,
+        python=python,
+        kinds=parse_kinds(archive),
+        offline=offline,
+        jobs=jobs,
+        allow_unlocked=allow_unlocked,
+        fetcher=fetcher,
+        accepts=Acceptance(tuple(accept_terms or ())),
     )
     with ui.listener() as emit:
         result = make_bundle(what, out, store=Store(default_root()), emit=emit, cancel=Cancel())

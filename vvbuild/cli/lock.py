@@ -30,7 +30,11 @@ def lock(
     ] = False,
     download: Annotated[
         bool,
-        typer.Option("--download", help="Read every file, and compare it with what is told of it."),
+        typer.Option(
+            "--download",
+            help="Read every file, compare it with what is told of it, and list what the archives "
+            "hold that the core's downloader unpacks.",
+        ),
     ] = False,
     keep_going: Annotated[
         bool,
@@ -53,14 +57,16 @@ def lock(
 
     What is locked already, for a pin that did not change, stays and is not asked for again.
     Digests and sizes come from GitHub's API and the configured indexes; a file of which nobody
-    tells them is downloaded and hashed. GITHUB_TOKEN, if it is set, raises the API's limit. If
-    anything cannot be learned, or a server has other bytes now than those that are locked,
-    nothing is written. With --check everything is asked again.
+    tells them is downloaded and hashed. Texts that must be accepted are written beside the lock.
+    GITHUB_TOKEN, if it is set, raises the API's limit. If anything cannot be learned, or a server
+    has other bytes or terms now than those that are locked, nothing is written. With --check
+    everything is asked again.
 
     Example: vvbuild lock --release 0.25.2 --check
     """
     from vvbuild.errors import UsageError
     from vvbuild.fetch.session import Session
+    from vvbuild.fetch.store import Store, default_root
     from vvbuild.locking.check import check_locks
     from vvbuild.locking.means import Means
     from vvbuild.locking.run import Wish
@@ -74,8 +80,12 @@ def lock(
         raise UsageError("--check writes nothing: --keep-going and --accept-drift are for writing.")
     subjects = _subjects(release, tools=tools, all_releases=all)
     cancel = Cancel()
+    store = Store(default_root())
+    if download:
+        # Archives are looked into on its disk; what a killed process leaves there is swept.
+        store.prepare()
     with Session(cancel=cancel, offline=offline) as session, ui.listener() as emit:
-        means = Means(session, emit, cancel)
+        means = Means(session, emit, cancel, scratch=store.scratch)
         if check:
             checks = check_locks(subjects, means, ask=not offline, download=download)
             return lock_check_view(checks)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -17,6 +18,7 @@ from vvbuild.cli import (  # noqa: F401 - each registers its commands
     diff,
     doctor,
     explain,
+    fetch,
     lock,
     matrix,
     outdated,
@@ -50,7 +52,7 @@ def root(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit status and lets no traceback through."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = _with_values(sys.argv[1:] if arguments is None else arguments)
     _write_anything()
     try:
         status = app(words, prog_name="vvbuild", standalone_mode=False)
@@ -71,6 +73,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"{message()}\n")
             return int(UsageError.exit_status)
         return _show_usage_error(words, str(message()))
+
+
+def _with_values(arguments: Sequence[str]) -> list[str]:
+    """The words, with its value where `--accept-terms` stands without one.
+
+    Typer has no options whose value may be left out.
+    """
+    words = list(arguments)
+    for index, word in enumerate(words):
+        following = words[index + 1] if index + 1 < len(words) else ""
+        if word == "--accept-terms" and not re.fullmatch(r"[0-9a-fA-F]{64}", following):
+            words[index] = "--accept-terms=locked"
+    return words
 
 
 def _write_anything() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -25,6 +25,18 @@ Python = Annotated[
 Archive = Annotated[
     str | None,
     typer.Option("--archive", help="Formats, such as vvpp,7z; by default the release's."),
+]
+Fetch = Annotated[
+    Literal["auto", "downloader", "direct"],
+    typer.Option("--fetcher", help="Who brings what the core's own downloader can bring."),
+]
+AcceptTerms = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accept-terms",
+        metavar="[SHA256]",
+        help="Accept the terms in the lock, or with a digest that text. Repeatable.",
+    ),
 ]
 AllowUnlocked = Annotated[
     bool,

@@ -15,6 +15,8 @@ def plan(
     release: options.Release = None,
     archive: options.Archive = None,
     python: options.Python = None,
+    fetcher: options.Fetch = "auto",
+    accept_terms: options.AcceptTerms = None,
     allow_unlocked: options.AllowUnlocked = False,
 ) -> View:
     """Say what `bundle` would do, and what it costs; run nothing.
@@ -25,12 +27,19 @@ def plan(
 
     from vvbuild.bundle.options import parse_kinds
     from vvbuild.bundle.run import BundleOptions, plan_only
+    from vvbuild.bundle.terms import Acceptance
     from vvbuild.fetch.store import Store, default_root
     from vvbuild.manifest.choose import choose_release
     from vvbuild.report.views.bundle import plan_view
 
-    chosen = choose_release(release, Path.cwd())
-    kinds = parse_kinds(archive)
-    what = BundleOptions(chosen, target, python, kinds, allow_unlocked=allow_unlocked)
+    what = BundleOptions(
+        choose_release(release, Path.cwd()),
+        target,
+        python=python,
+        kinds=parse_kinds(archive),
+        allow_unlocked=allow_unlocked,
+        fetcher=fetcher,
+        accepts=Acceptance(tuple(accept_terms or ())),
+    )
     with ui.listener() as emit:
         return plan_view(plan_only(what, store=Store(default_root()), emit=emit))

@@ -32,8 +32,8 @@ _NEXT = {
     "second network, then look at `vvbuild lock --check`.",
     "size-mismatch": "The transfer was cut, or the file was replaced: run it again, then look at "
     "`vvbuild lock --check`.",
-    "lock-drift": "Find out who published it anew, and why. If the new bytes are right, "
-    "`vvbuild lock --accept-drift NAME` takes them.",
+    "lock-drift": "Find out who published it anew, and why. If what is there now is "
+    "right, `vvbuild lock --accept-drift NAME` takes it.",
     "lock-invalid": "Write the lock anew with `vvbuild lock --release RELEASE` and read its diff.",
     "hostile-archive": "Do not unpack it by hand. Tell whoever published it.",
     "binary-malformed": "The file is damaged or no program: fetch it again.",

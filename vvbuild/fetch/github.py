@@ -63,12 +63,16 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRelease:
-    """A release with its files. ``published_at`` is ISO 8601, as the API says it."""
+    """A release with its files. ``published_at`` is ISO 8601, as the API says it.
+
+    ``body`` is its text: Markdown, which may have HTML in it.
+    """
 
     tag: str
     prerelease: bool
     published_at: str | None
     assets: tuple[Asset, ...]
+    body: str | None = None
 
     def asset(self, name: str) -> Asset:
         """The asset of that name; raises ``AttemptError`` that names the nearest."""
@@ -139,6 +143,7 @@ class _ReleaseRow(msgspec.Struct):
     prerelease: bool = False
     draft: bool = False
     published_at: str | None = None
+    body: str | None = None
 
 
 def _release(row: _ReleaseRow, assets: list[_AssetRow]) -> PublishedRelease:
@@ -156,6 +161,7 @@ def _release(row: _ReleaseRow, assets: list[_AssetRow]) -> PublishedRelease:
             )
             for asset in assets
         ),
+        body=row.body,
     )
 
 

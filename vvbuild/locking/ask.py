@@ -13,6 +13,7 @@ from vvbuild.errors import (
     IntegrityError,
     NetworkError,
     NotFoundOnServerError,
+    ResourceError,
     VvbuildError,
 )
 from vvbuild.locking.means import Means
@@ -77,8 +78,13 @@ def ask_each(
 
 
 def is_hopeless(error: VvbuildError) -> bool:
-    """Whether a server did not answer at all; that it has no such file is an answer."""
-    return isinstance(error, NetworkError) and not isinstance(error, NotFoundOnServerError)
+    """Whether nothing was learned at all: no answer, or no room for it on this machine.
+
+    That a server has no such file is an answer.
+    """
+    if isinstance(error, NetworkError):
+        return not isinstance(error, NotFoundOnServerError)
+    return isinstance(error, ResourceError)
 
 
 def together(failures: Mapping[str, VvbuildError], what: str, hint: str = "") -> VvbuildError:

@@ -8,25 +8,31 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from vvbuild.errors import (
+    ArchiveLayoutError,
+    HostileArchiveError,
     IntegrityError,
     LockError,
     NotFoundOnServerError,
     VvbuildError,
 )
 from vvbuild.locking.ask import ask_each, is_hopeless, together
-from vvbuild.locking.drift import drift_hint, drift_of
+from vvbuild.locking.drift import DriftKind, drift_hint, drifts_of
 from vvbuild.locking.learn import asset_names, learn
 from vvbuild.locking.means import Means
-from vvbuild.locking.read import Learned
-from vvbuild.locking.rows import is_of, read_lock
+from vvbuild.locking.read import Learned, Wants
+from vvbuild.locking.rows import is_of, knows_terms, read_lock
 from vvbuild.locking.subject import Subject
 from vvbuild.manifest.lock import load_lock, pin_of
 from vvbuild.model.locked import LockedArtifact, LockFile
 
-Gap = Literal["no-lock", "invalid", "stale", "not-locked", "not-pinned", "other-pin", "unlocked"]
-Drifted = Literal["replaced", "gone", "new-asset"]
+Gap = Literal[
+    "no-lock", "invalid", "stale", "not-locked", "not-pinned", "other-pin", "unlocked", "no-terms"
+]
+Drifted = Literal[DriftKind, "gone", "new-asset"]
 Kind = Literal[Gap, Drifted, "not-asked"]
 DRIFTS: tuple[str, ...] = get_args(Drifted)
+# Gaps that leave a lock valid for whoever reads it.
+_OPEN: tuple[Gap, ...] = ("unlocked", "no-terms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +70,8 @@ def check_locks(
 ) -> tuple[LockCheck, ...]:
     """Check locks against their manifests and, with ``ask``, against the servers.
 
-    ``download`` reads every file as well, also those of which no server tells a digest. Nothing
-    is written.
+    ``download`` reads every file as well, also those of which no server tells a digest, and looks
+    into archives whose members are locked. Nothing is written.
     Raises the typed error of a server that could not be asked, if that is all that there is.
     """
     failures: dict[str, VvbuildError] = {}
@@ -101,7 +107,7 @@ def _check(
     ]
     answers = ask_each(
         pairs,
-        lambda pair, inner: learn(pair[0], inner, lambda _: download),
+        lambda pair, inner: learn(pair[0], inner, _wants(pair[1], download=download)),
         means,
         task=f"check {subject.name}",
     )
@@ -117,6 +123,10 @@ def _check(
     )
 
 
+def _wants(row: LockedArtifact, *, download: bool) -> Wants:
+    return Wants(lambda _: download, members=download and bool(row.members), locked=row.sha256)
+
+
 # Gaps
 
 
@@ -127,7 +137,8 @@ def _gaps(subject: Subject, lock: LockFile | None, *, allow_local: bool) -> Iter
         return
     found = list(_row_gaps(subject, lock, fix)) if lock is not None else []
     yield from found
-    if all(problem.kind == "unlocked" for problem in found):
+    yield from _text_gaps(subject, lock, fix) if lock is not None else ()
+    if all(problem.kind in _OPEN for problem in found):
         yield from _invalid(subject, allow_local=allow_local)
 
 
@@ -148,6 +159,19 @@ def _row_gaps(subject: Subject, lock: LockFile, fix: str) -> Iterator[Problem]:
             yield Problem("other-pin", row.name, message, fix, row)
         elif row.unlocked is not None:
             yield Problem("unlocked", row.name, f"It is not locked: {row.unlocked}", fix, row)
+
+
+def _text_gaps(subject: Subject, lock: LockFile, fix: str) -> Iterator[Problem]:
+    """Locked rows without what must be accepted for them."""
+    for row in lock.artifacts:
+        pin = pin_of(row.name, subject.pinned)
+        if pin is None or pin.terms is None or row.sha256 is None:
+            continue
+        if not knows_terms(row, pin):
+            yield Problem("no-terms", row.name, "Nobody asked what must be accepted.", fix, row)
+        elif row.terms is not None and not subject.has_text(row.terms):
+            message = f"The text {row.terms[:12]} that must be accepted is missing, or was changed."
+            yield Problem("no-terms", row.name, message, fix, row)
 
 
 def _invalid(subject: Subject, *, allow_local: bool) -> Iterator[Problem]:
@@ -175,17 +199,23 @@ def _drifts(
 ) -> Iterator[Problem]:
     for row, now in told:
         if isinstance(now, Learned):
-            drift = drift_of(row, now)
-            if drift is not None:
+            for drift in drifts_of(row, now):
                 fix = drift_hint([row.name], subject.command)
-                yield Problem("replaced", row.name, _capital(drift.told), fix, row, now)
+                yield Problem(drift.kind, row.name, _capital(drift.told), fix, row, now)
         elif isinstance(now, NotFoundOnServerError):
             yield Problem("gone", row.name, now.message, now.hint or "", row)
         elif isinstance(now, IntegrityError):
-            yield Problem("replaced", row.name, now.message, now.hint or "", row)
+            yield Problem(_kind_of(now), row.name, now.message, now.hint or "", row)
         elif now is not None:
             failures[f"{subject.name}: {row.name}"] = now
             yield Problem("not-asked", row.name, now.message, now.hint or "", row)
+
+
+def _kind_of(error: IntegrityError) -> DriftKind:
+    """What a server has instead, by what is wrong with it."""
+    if isinstance(error, HostileArchiveError | ArchiveLayoutError):
+        return "other-members"
+    return "other-terms" if isinstance(error, LockError) else "replaced"
 
 
 def _new_assets(subject: Subject, lock: LockFile, means: Means) -> Iterator[Problem]:

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
-from vvbuild.errors import NetworkError, NotFoundOnServerError
+from vvbuild.errors import LockError, NetworkError, NotFoundOnServerError
 from vvbuild.fetch.attempts import AttemptError, AttemptLog
 from vvbuild.fetch.sources import resolve
 from vvbuild.locking.means import Means, persist
-from vvbuild.locking.read import Learned, read, refuse_large
+from vvbuild.locking.notes import terms_block
+from vvbuild.locking.read import Learned, Told, Wants, read, refuse_large
 from vvbuild.manifest.pins import PinnedArtifact
 from vvbuild.model.reference import Reference
+from vvbuild.model.terms import terms_text
 
 _GITHUB = "GitHub release API"
 
 
-def learn(pin: PinnedArtifact, means: Means, wants_bytes: Callable[[Learned], bool]) -> Learned:
-    """What the first reference that is there says of its file.
+def learn(pin: PinnedArtifact, means: Means, wants: Wants) -> Learned:
+    """What the first reference that is there says of its file, and what must be accepted for it.
 
-    The file is read where ``wants_bytes`` says so of what an index told. Raises
-    :class:`NotFoundOnServerError` where no reference is there, and another typed error where one
-    could not be asked, is not what its index says, or is larger than the manifest allows.
+    The file is read where ``wants`` says so, and where it is itself what must be accepted. Raises
+    :class:`NotFoundOnServerError` where no reference is there, :class:`LockError` for a text that
+    nobody could be asked to accept, and another typed error where a reference could not be asked,
+    is not what its index says, or is larger than the manifest allows.
     """
     missing: list[NotFoundOnServerError] = []
     for reference in pin.references:
         try:
             learned = _look_up(reference, means)
             refuse_large(pin, learned.size)
-            if wants_bytes(learned):
-                learned = read(pin, learned, means)
+            if pin.terms == "file" or wants.bytes(learned):
+                learned = read(pin, learned, means, wants)
+            if pin.terms == "release-note":
+                learned = replace(learned, terms=_release_terms(pin, learned.reference, means))
         except NotFoundOnServerError as error:
             missing.append(error)
             continue
@@ -106,6 +110,21 @@ def _asset(reference: Reference, url: str, means: Means) -> Learned:
         size=asset.size,
         upload=asset.updated_at or None,
     )
+
+
+def _release_terms(pin: PinnedArtifact, found: Reference, means: Means) -> Told:
+    """The block of terms in the text of the GitHub release that a file is of."""
+    releases = [each for each in (found, *pin.references) if each.source == "github"]
+    if not releases:
+        raise LockError(f"{pin.name} is of no GitHub release, whose text could have its terms.")
+    project, tag = releases[0].project, releases[0].version
+    body = means.catalogue.release(project, tag, means).body
+    try:
+        block = terms_block(body or "")
+        text = None if block is None else terms_text(block)
+    except ValueError as error:
+        raise LockError(f"{pin.name}: the text of {project}@{tag} is unclear: {error}.") from None
+    return Told(text, "GitHub release text" if text else "none in the GitHub release text")
 
 
 def _as_a_second_choice(learned: Learned, pin: PinnedArtifact) -> Learned:

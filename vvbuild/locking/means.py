@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeVar
 
 from vvbuild.errors import CancelledError, VvbuildError
@@ -13,6 +16,7 @@ from vvbuild.fetch.github import PublishedRelease, release_by_tag
 from vvbuild.fetch.session import Session
 from vvbuild.model.events import Emit
 from vvbuild.runtime.cancel import Cancel
+from vvbuild.runtime.files import remove_tree
 
 T = TypeVar("T")
 
@@ -53,14 +57,28 @@ class Catalogue:
             return error
 
 
+@contextmanager
+def temporary_room() -> Iterator[Path]:
+    """A private directory among the system's temporary ones, gone afterwards."""
+    room = Path(tempfile.mkdtemp(prefix="vvbuild-lock-"))
+    try:
+        yield room
+    finally:
+        remove_tree(room)
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What locking works with."""
+    """What locking works with.
+
+    ``scratch`` gives a directory for an archive of gigabytes, and for what it holds.
+    """
 
     session: Session
     emit: Emit
     cancel: Cancel
     catalogue: Catalogue = field(default_factory=Catalogue)
+    scratch: Callable[[], AbstractContextManager[Path]] = temporary_room
 
 
 def persist(subject: str, source: str, work: Callable[[], T], means: Means) -> T:

@@ -10,10 +10,10 @@ from typing import Literal
 
 from vvbuild.errors import UnknownNameError, VvbuildError
 from vvbuild.locking.ask import ask_each, is_hopeless, together
-from vvbuild.locking.drift import drift_error, drift_of
+from vvbuild.locking.drift import Drift, drift_error, drifts_of
 from vvbuild.locking.learn import asset_names, learn
 from vvbuild.locking.means import Means
-from vvbuild.locking.read import Learned
+from vvbuild.locking.read import Learned, Wants
 from vvbuild.locking.rows import (
     is_complete,
     is_of,
@@ -23,9 +23,11 @@ from vvbuild.locking.rows import (
     render_lock,
     unlocked_row,
     write_lock,
+    write_terms,
 )
 from vvbuild.locking.subject import Subject
 from vvbuild.manifest.decode import no_such
+from vvbuild.manifest.lock import terms_directory
 from vvbuild.manifest.pins import PinnedArtifact
 from vvbuild.model.locked import LockedArtifact, LockFile
 
@@ -40,7 +42,8 @@ _KEEP_GOING = "With --keep-going the rest is locked, and these stay `unlocked` w
 class Wish:
     """What a user wants beyond the usual.
 
-    ``download`` reads every file and compares it with what is said of it. ``keep_going`` writes
+    ``download`` reads every file, compares it with what is said of it, and lists what an archive
+    for the core's downloader holds. ``keep_going`` writes
     what could be learned although something could not. ``accept_drift`` names artifacts, also by
     a glob, whose bytes may be others than those that are locked.
     """
@@ -74,17 +77,34 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LockResult:
-    """A lock that was written, and what became of each row: in its order, the removed ones last."""
+    """A lock that was written, and what became of each row: in its order, the removed ones last.
+
+    ``texts`` are those that must be accepted, as far as they were asked for: digest → file.
+    """
 
     path: Path
     changes: tuple[Change, ...]
     failures: Mapping[str, VvbuildError] = field(default_factory=dict)
     command: str = "vvbuild lock"
+    texts: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def artifacts(self) -> tuple[LockedArtifact, ...]:
         """The rows that it has now."""
         return tuple(change.after for change in self.changes if change.after is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The rows that a lock would have, those that it has now, and what could not be learned.
+
+    ``texts`` are those that must be accepted, as far as they were asked for.
+    """
+
+    rows: list[LockedArtifact]
+    before: Mapping[str, LockedArtifact]
+    failures: Mapping[str, VvbuildError]
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +124,12 @@ def lock(subject: Subject, means: Means, wish: Wish | None = None) -> LockResult
     be learned. The lock is then as it was.
     """
     wish = wish or Wish()
-    rows, before, failures = complete(subject, means, wish)
-    write_lock(subject.destination, lock_file(subject, rows))
-    changes = tuple(_changes(before, rows))
-    return LockResult(subject.destination, changes, failures, subject.command)
+    done = complete(subject, means, wish)
+    # A lock never names a text that is not there yet.
+    texts = write_terms(terms_directory(subject.destination), done.texts)
+    write_lock(subject.destination, lock_file(subject, done.rows))
+    changes = tuple(_changes(done.before, done.rows))
+    return LockResult(subject.destination, changes, done.failures, subject.command, texts)
 
 
 def lock_file(subject: Subject, rows: Sequence[LockedArtifact]) -> LockFile:
@@ -120,23 +142,25 @@ def lock_file(subject: Subject, rows: Sequence[LockedArtifact]) -> LockFile:
     )
 
 
-def complete(
-    subject: Subject, means: Means, wish: Wish
-) -> tuple[list[LockedArtifact], Mapping[str, LockedArtifact], Mapping[str, VvbuildError]]:
-    """The rows that the lock would have, those that it has now, and what could not be learned.
-
-    Raises as :func:`lock` does.
-    """
+def complete(subject: Subject, means: Means, wish: Wish) -> Completed:
+    """All that :func:`lock` learns, and writes; raises as it does."""
     old = read_lock(subject.path)
     before = {row.name: row for row in old.artifacts} if old else {}
     _refuse_unknown(wish, subject, before)
     failures: dict[str, VvbuildError] = {}
     tasks = list(_tasks(subject, before, means, wish, failures))
-    rows = _rows(tasks, subject, means, wish, failures)
+    learned = _learn_all(tasks, subject, means, wish)
+    failures.update(
+        {name: answer for name, answer in learned.items() if isinstance(answer, VvbuildError)}
+    )
+    known = {name: answer for name, answer in learned.items() if isinstance(answer, Learned)}
+    _refuse_drift(tasks, known, subject, wish)
+    rows = [_row(task, known.get(task.pin.name), failures) for task in tasks]
     if failures and not wish.keep_going:
         what = f"{len(failures)} of {len(tasks)} artifacts could not be locked"
         raise together(failures, what, _KEEP_GOING)
-    return rows, before, failures
+    texts = dict.fromkeys(it.terms.text for it in known.values() if it.terms and it.terms.text)
+    return Completed(rows, before, failures, tuple(texts))
 
 
 def _refuse_unknown(wish: Wish, subject: Subject, before: Mapping[str, LockedArtifact]) -> None:
@@ -157,8 +181,9 @@ def _tasks(
     failures: dict[str, VvbuildError],
 ) -> Iterator[_Task]:
     """Every pin; a glob as the assets that it stands for."""
-    names = {pin.name: _kept_names(pin, before, wish) for pin in subject.pinned if pin.is_glob}
-    unknown = [pin for pin in subject.pinned if pin.is_glob and not names[pin.name]]
+    globs = [pin for pin in subject.pinned if pin.is_glob]
+    names = {pin.name: _kept_names(pin, before, subject, wish) for pin in globs}
+    unknown = [pin for pin in globs if not names[pin.name]]
     answers = ask_each(
         unknown, asset_names, means, task=f"list {subject.name}", to_the_end=wish.keep_going
     )
@@ -183,11 +208,13 @@ def _same(pin: PinnedArtifact, before: Mapping[str, LockedArtifact]) -> LockedAr
 
 
 def _kept_names(
-    pin: PinnedArtifact, before: Mapping[str, LockedArtifact], wish: Wish
+    pin: PinnedArtifact, before: Mapping[str, LockedArtifact], subject: Subject, wish: Wish
 ) -> tuple[str, ...]:
     """The assets by the lock, if that leaves nothing to ask about any."""
     rows = [row for row in before.values() if row.name != pin.name and pin.covers(row.name)]
-    known = all(is_complete(row) and is_of(row, pin.named(row.name)) for row in rows)
+    known = all(
+        is_of(row, pin.named(row.name)) and is_complete(row, pin, subject.has_text) for row in rows
+    )
     meant = any(map(pin.covers, wish.accept_drift)) or any(wish.accepts(row.name) for row in rows)
     return tuple(row.name for row in rows) if known and not (meant or wish.download) else ()
 
@@ -201,15 +228,11 @@ def _unexpanded(pin: PinnedArtifact, before: Mapping[str, LockedArtifact]) -> It
         yield _Task(pin, _same(pin, before))
 
 
-def _rows(
-    tasks: Sequence[_Task],
-    subject: Subject,
-    means: Means,
-    wish: Wish,
-    failures: dict[str, VvbuildError],
-) -> list[LockedArtifact]:
-    """The new row of every pin; raises :class:`LockDriftError` for what nobody accepts."""
-    open_tasks = [task for task in tasks if not task.pin.is_glob and _is_open(task, wish)]
+def _learn_all(
+    tasks: Sequence[_Task], subject: Subject, means: Means, wish: Wish
+) -> dict[str, Learned | VvbuildError | None]:
+    """What was learned of each file that leaves something to ask, by its name."""
+    open_tasks = [task for task in tasks if not task.pin.is_glob and _is_open(task, subject, wish)]
     answers = ask_each(
         open_tasks,
         lambda task, inner: _learn(task, inner, wish),
@@ -217,23 +240,11 @@ def _rows(
         task=f"lock {subject.name}",
         to_the_end=wish.keep_going,
     )
-    learned = dict(zip((task.pin.name for task in open_tasks), answers, strict=True))
-    rows, drifts = [], []
-    for task in tasks:
-        answer = learned.get(task.pin.name)
-        if isinstance(answer, Learned) and not wish.accepts(task.pin.name):
-            drifts.append(drift_of(task.before, answer))
-        if isinstance(answer, VvbuildError):
-            failures[task.pin.name] = answer
-        rows.append(_row(task, answer, failures))
-    found = [drift for drift in drifts if drift is not None]
-    if found:
-        raise drift_error(found, subject.name, subject.command)
-    return rows
+    return dict(zip((task.pin.name for task in open_tasks), answers, strict=True))
 
 
-def _is_open(task: _Task, wish: Wish) -> bool:
-    complete = task.before is not None and is_complete(task.before)
+def _is_open(task: _Task, subject: Subject, wish: Wish) -> bool:
+    complete = task.before is not None and is_complete(task.before, task.pin, subject.has_text)
     return not complete or wish.download or wish.accepts(task.pin.name)
 
 
@@ -243,14 +254,27 @@ def _learn(task: _Task, means: Means, wish: Wish) -> Learned:
     def wants_bytes(said: Learned) -> bool:
         return wish.download or said.size is None or (said.sha256 or known) is None
 
-    return learn(task.pin, means, wants_bytes)
+    return learn(task.pin, means, Wants(wants_bytes, members=wish.download, locked=known))
+
+
+def _refuse_drift(
+    tasks: Sequence[_Task], known: Mapping[str, Learned], subject: Subject, wish: Wish
+) -> None:
+    """Raise :class:`LockDriftError` for all that nobody accepts."""
+    found: list[Drift] = []
+    for task in tasks:
+        now = known.get(task.pin.name)
+        if now is not None and not wish.accepts(task.pin.name):
+            found += drifts_of(task.before, now)
+    if found:
+        raise drift_error(found, subject.name, subject.command)
 
 
 def _row(
-    task: _Task, answer: Learned | VvbuildError | None, failures: Mapping[str, VvbuildError]
+    task: _Task, learned: Learned | None, failures: Mapping[str, VvbuildError]
 ) -> LockedArtifact:
-    if isinstance(answer, Learned):
-        return locked_row(task.pin, answer, task.before)
+    if learned is not None:
+        return locked_row(task.pin, learned, task.before)
     if task.before is not None and task.before.sha256 is not None:
         return kept_row(task.before, task.pin)
     failure, before = failures.get(task.pin.name), task.before
@@ -272,4 +296,4 @@ def _changes(
 
 
 def _said(row: LockedArtifact) -> tuple[object, ...]:
-    return row.version, row.sha256, row.size, row.unlocked
+    return row.version, row.sha256, row.size, row.unlocked, row.members, row.terms

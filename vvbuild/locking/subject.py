@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from vvbuild.manifest.lock import lock_command, lock_destination, lock_path
+from vvbuild.errors import LockError
+from vvbuild.manifest.lock import find_terms, lock_command, lock_destination, lock_path
 from vvbuild.manifest.pins import PinnedArtifact
 from vvbuild.manifest.release import LoadedRelease
 from vvbuild.manifest.tools import LOCK_NAME, pinned_tools, tools_digest
@@ -22,6 +23,14 @@ class Subject:
     path: Path
     destination: Path
     command: str
+
+    def has_text(self, sha256: str) -> bool:
+        """Whether the text of that digest, which must be accepted, lies where it is looked for."""
+        try:
+            find_terms(self.path, Digest(sha256))
+        except LockError:
+            return False
+        return True
 
 
 def release_subject(loaded: LoadedRelease) -> Subject:

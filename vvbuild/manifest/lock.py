@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from vvbuild import resources
-from vvbuild.errors import LockError
+from vvbuild.errors import LockError, from_os_error
 from vvbuild.manifest.decode import Problem, decode, read_document
 from vvbuild.manifest.pins import PinnedArtifact
 from vvbuild.manifest.release import LoadedRelease
@@ -19,6 +20,7 @@ from vvbuild.model.locked import LockedArtifact, LockFile
 from vvbuild.model.reference import Reference
 from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Target
+from vvbuild.model.terms import MOST_BYTES, decode_terms
 
 
 def lock_path(name: str, manifest: Path | None = None) -> Path:
@@ -198,3 +200,61 @@ def _gaps(row: LockFile, pinned: Sequence[PinnedArtifact]) -> Iterator[Problem]:
         for key, value in wanted.items():
             if getattr(item, key) != value:
                 yield ("artifacts", index, key), f"expected {value!r}, as the manifest pins it"
+
+
+# Texts that must be accepted
+
+
+def terms_directory(lock: Path) -> Path:
+    """Where a lock's texts are written: ``terms/`` beside it, or ``NAME.terms/`` in a checkout."""
+    if lock.parent in [each / "locks" for each in resources.manifest_dirs()]:
+        return lock.parent / "terms"
+    return lock.with_name(f"{lock.name.removesuffix('.lock.json')}.terms")
+
+
+def read_terms(
+    loaded: LoadedRelease, digest: Digest, known: Mapping[str, str] | None = None
+) -> str:
+    """The text of that digest that a release's lock names; ``known`` are texts by digest.
+
+    Raises as :func:`find_terms` does.
+    """
+    if known and digest.hex in known:
+        return known[digest.hex]
+    try:
+        return find_terms(lock_path(loaded.name, loaded.path), digest)
+    except LockError as error:
+        error.hint = f"`{lock_command(loaded)}` asks for it again."
+        raise
+
+
+def find_terms(lock: Path, digest: Digest) -> str:
+    """A text from beside a lock, or from among the manifests, in its canonical form.
+
+    Raises :class:`LockError` (status 4) for one that is missing, or not what its digest says.
+    """
+    places = (terms_directory(lock), *(it / "locks/terms" for it in resources.manifest_dirs()))
+    for place in dict.fromkeys(places):
+        path = place / f"{digest.hex}.txt"
+        if os.path.lexists(path):
+            return _read_text(path, digest)
+    raise LockError(
+        f"The text {digest.short}, which must be accepted, is missing.",
+        context={"digest": digest, "looked in": ", ".join(map(str, dict.fromkeys(places)))},
+    )
+
+
+def _read_text(path: Path, digest: Digest) -> str:
+    context = {"file": path, "digest": digest}
+    try:
+        if not path.is_file():
+            raise LockError(f"{path.name} is no file.", context=context)
+        with path.open("rb") as stream:
+            text = decode_terms(stream.read(MOST_BYTES * 2))
+    except ValueError as error:
+        raise LockError(f"{path.name} is no text to accept: {error}.", context=context) from None
+    except OSError as error:
+        raise from_os_error(error, f"read {path}") from error
+    if Digest.of_bytes(text.encode()) != digest:
+        raise LockError(f"The text {digest.short} was changed.", context=context)
+    return text

@@ -179,6 +179,8 @@ def _row_problems(
     release: Release, row: ArtifactRow, pinned: tuple[PinnedArtifact, ...]
 ) -> Iterator[tuple[tuple[str], str]]:
     yield from _glob_problems(release, row.targets)
+    if row.terms == "release-note" and pinned and pinned[0].references[0].source != "github":
+        yield ("terms",), "'release-note' needs a reference to a release of GitHub"
     if row.into and not _stays_inside(row.into):
         yield ("into",), f"expected a folder inside, got {row.into!r}"
     source = row.source or release.components[row.component].source

@@ -13,7 +13,14 @@ from vvbuild import resources
 from vvbuild.manifest.targets import official_targets, target_table
 from vvbuild.model.artifact import check_file_name
 from vvbuild.model.reference import Reference
-from vvbuild.model.release import ArtifactRow, Component, Release, Terms, Unpack
+from vvbuild.model.release import (
+    ArtifactRow,
+    Component,
+    ComponentSource,
+    Release,
+    Terms,
+    Unpack,
+)
 from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Target
 
@@ -41,12 +48,18 @@ class PinnedArtifact:
     into: str = ""
     unpack: Unpack = "whole"
     terms: Terms | None = None
+    source: ComponentSource | None = None
 
     @property
     def placing(self) -> dict[str, str]:
         """Where it goes and what must be accepted, as far as that is anything special."""
         special = {"into": self.into, "unpack": self.unpack, "terms": self.terms}
         return {key: value for key, value in special.items() if value not in ("", "whole", None)}
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a lock can name what it holds: an archive that the core's downloader unpacks."""
+        return self.source == "core-downloader" and self.unpack != "no"
 
     def covers(self, name: str) -> bool:
         """Whether an asset of that name is one of those that a glob stands for."""
@@ -106,6 +119,7 @@ def _pin(release: Release, row: ArtifactRow, target: str, *, allow_local: bool) 
         into=row.into,
         unpack=row.unpack,
         terms=row.terms,
+        source=row.source or component.source,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ class Parts:
     environment: str
     bootloader: str
     frozen: str
-    components: Mapping[str, Sequence[str]]
+    components: Mapping[str, str]
     tools: Mapping[str, str]
 
 
@@ -41,9 +41,7 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
     def run(context: StepContext) -> Facts:
         bundle = context.out / "bundle"
         context.store.export(context.inputs[parts.frozen].tree, context.out)
-        components = {
-            name: [context.tree(step) for step in steps] for name, steps in parts.components.items()
-        }
+        components = {name: [context.tree(step)] for name, step in parts.components.items()}
         components["engine"] = [context.tree(parts.engine)]
         placed = place(rows, components, bundle, versions)
         site_packages = context.tree(parts.environment) / "site-packages"
@@ -72,7 +70,6 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
         (bundle / FILE_NAME).write_bytes(description)
         return {}
 
-    steps = {step for group in parts.components.values() for step in group}
     return builder.add(
         "assemble",
         run,
@@ -82,7 +79,7 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
             parts.environment,
             parts.bootloader,
             *(parts.tools[name] for name in ("patchelf",) if name in parts.tools),
-            *sorted(steps),
+            *sorted(parts.components.values()),
         ),
         parameters={
             "rows": Digest.of_json([_row_as_json(each) for each in rows]).hex,

@@ -57,7 +57,8 @@ def _members(artifact: Artifact) -> Mapping[str, Member]:
         raise LockError(
             f"The lock does not tell what {artifact.name} holds, so nobody could judge what the "
             "core's downloader leaves of it.",
-            hint="`vvbuild lock` looks into it; `--fetcher direct` needs its digest alone.",
+            hint="`vvbuild lock --download` looks into it; `--fetcher direct` needs its digest "
+            "alone.",
         )
     file = artifact.references[0].file
     path = f"{artifact.into}/{file}" if artifact.into else file

@@ -50,8 +50,10 @@ def lock_view(result: LockResult) -> View:
             for change in result.changes
             if change.kind != "unchanged"
         ],
+        "terms": {digest: str(path) for digest, path in result.texts.items()},
     }
     blocks = [*_change_table(result.changes), *_not_locked(unlocked, result.failures)]
+    blocks += [Line(f"to be accepted: {path}", hang=2) for path in result.texts.values()]
     counts = Counter(change.kind for change in result.changes)
     parts = [f"{counts[kind]} {kind}" for kind in _KINDS if counts[kind]]
     parts += [f"{len(unlocked)} not locked"] if unlocked else []
@@ -135,13 +137,22 @@ def _row_as_json(row: LockedArtifact | None) -> dict[str, object] | None:
         "size": row.size,
         "unlocked": row.unlocked,
         "upload": row.provenance.get(UPLOAD),
+        "terms": row.terms,
+        "members": len(row.members),
     }
 
 
 def _learned_as_json(now: Learned | None) -> dict[str, object] | None:
     if now is None:
         return None
-    return {"sha256": now.sha256, "size": now.size, "upload": now.upload, "source": now.how}
+    found: dict[str, object] = {
+        "sha256": now.sha256, "size": now.size, "upload": now.upload, "source": now.how,
+    }  # fmt: skip
+    if now.terms is not None:
+        found["terms"] = now.terms.sha256
+    if now.members is not None:
+        found["members"] = len(now.members)
+    return found
 
 
 def _change_table(changes: Sequence[Change]) -> Iterator[Block]:
@@ -151,7 +162,7 @@ def _change_table(changes: Sequence[Change]) -> Iterator[Block]:
             row.component,
             row.name,
             "" if row.size is None else str(ByteSize(row.size)),
-            _digests(change),
+            "; ".join((_digests(change), *_beside(change))),
         )
         for change in changes
         if change.kind != "unchanged" and (row := change.after or change.before) is not None
@@ -166,6 +177,15 @@ def _digests(change: Change) -> str:
     if change.before is None or change.after is None or old == new:
         return (new or old or "not known")[:12]
     return f"{(old or 'not known')[:12]} → {(new or 'not known')[:12]}"
+
+
+def _beside(change: Change) -> Iterator[str]:
+    """What else is new in a row."""
+    old, new = change.before, change.after
+    if new is not None and new.members != (old.members if old else {}):
+        yield f"{len(new.members)} members" if new.members else "no members"
+    if new is not None and new.terms != (old.terms if old else None):
+        yield f"terms {(new.terms or 'none')[:12]}"
 
 
 def _not_locked(
