@@ -66,5 +66,5 @@ def test_a_plan_for_people(plan: Callable[..., dict], say: Say) -> None:
     lines = say("plan", "-t", f"{host_platform()}-cpu").out.splitlines()
 
     assert len(lines) == steps + 4
-    assert lines[-1].startswith("sample (nothing else was asked for, and this is no checkout): ")
+    assert lines[-1].startswith("sample (nothing else was asked for): ")
     assert f"{steps} of {steps} steps to do; to fetch: " in lines[-1]

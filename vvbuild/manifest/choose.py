@@ -33,7 +33,7 @@ def choose_release(wanted: str | None, directory: Path) -> Chosen:
     own = checkout_manifest(directory)
     if own is not None:
         return Chosen(load_release(own), f"{own} says so")
-    return Chosen(find_release(_DEFAULT), "nothing else was asked for, and this is no checkout")
+    return Chosen(find_release(_DEFAULT), "nothing else was asked for")
 
 
 def checkout_manifest(directory: Path) -> Path | None:

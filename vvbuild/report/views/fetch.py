@@ -58,11 +58,12 @@ def fetch_view(result: FetchResult) -> View:
     if result.why:
         blocks.append(Line(f"Not by the core's downloader: {result.why}", "dim"))
     size = ByteSize(sum(each.tree.size for each in result.components))
+    count = len(result.components)
     where = f"; laid out in {result.out}" if result.out else ""
     blocks.append(
         Line(
-            f"{name} ({result.release.why}) for {result.target}: {len(result.components)} "
-            f"components, {size}, in the store{where}",
+            f"{name} ({result.release.why}) for {result.target}: {count} "
+            f"component{'' if count == 1 else 's'}, {size}, in the store{where}",
             "good",
         )
     )
