@@ -159,6 +159,12 @@ class MemberMissingError(IntegrityError):
     code = "member-missing"
 
 
+class MirrorError(IntegrityError):
+    """A directory that is no mirror, or one that lacks what its index names."""
+
+    code = "mirror-invalid"
+
+
 class BinaryMalformedError(IntegrityError):
     """A program or library whose headers contradict themselves, point nowhere, or are cut off."""
 

@@ -21,6 +21,7 @@ from vvbuild.cli import (  # noqa: F401 - each registers its commands
     fetch,
     lock,
     matrix,
+    mirror,
     outdated,
     plan,
     releases,

@@ -1,0 +1,220 @@
+"""Files carried to a machine without a network: nothing is believed on either side."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.manifest.conftest import tiny
+from tests.server.http import LoopbackServer
+from vvbuild import resources
+from vvbuild.cli.main import main
+
+__all__ = ["tiny"]
+
+WHEELS = {"linux-1.23.2.whl": b"linux " * 1000, "win.whl": b"win " * 2000}
+Machine = Callable[..., tuple[int, dict[str, Any]]]
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def machine(
+    tmp_path: Path,
+    tiny: str,
+    server: LoopbackServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Iterator[Machine]:
+    """Run a command on one of several machines, each with a store of its own."""
+    releases = tmp_path / "own/releases"
+    releases.mkdir(parents=True)
+    # Without tools, which come from elsewhere.
+    head, _, rest = tiny.partition("[tools]")
+    text = head + rest[rest.index("[components.") :]
+    text = text.replace(', "https://host.example/win.whl"', "")
+    (releases / "tiny.toml").write_text(text.replace('max_size = "20MiB"\n', ""))
+    monkeypatch.setattr("vvbuild.manifest.meaning._tool_problems", lambda release: ())
+    monkeypatch.setenv("VVBUILD_MANIFESTS", str(tmp_path / "own"))
+    monkeypatch.setenv("PIP_INDEX_URL", server.pypi("onnxruntime", WHEELS))
+
+    def run(*words: str | Path, store: str = "a") -> tuple[int, dict[str, Any]]:
+        monkeypatch.setenv("VVBUILD_CACHE_DIR", str(tmp_path / store))
+        status = main([*map(str, words), "--json", "-q"])
+        return status, json.loads(capsys.readouterr().out)
+
+    assert run("lock", "-r", "tiny")[0] == 0
+    yield run
+    resources.lay_over(None)
+
+
+@pytest.fixture
+def mirror(machine: Machine, tmp_path: Path) -> Path:
+    """A mirror of the whole release."""
+    assert machine("mirror", "export", tmp_path / "m", "-r", "tiny")[0] == 0
+    return tmp_path / "m"
+
+
+def place(mirror: Path, name: str) -> Path:
+    hexadecimal = digest(WHEELS[name])
+    return mirror / "files" / hexadecimal[:2] / hexadecimal
+
+
+def edit(mirror: Path, **changes: object) -> None:
+    """Change the first file of the index."""
+    path = mirror / "vvbuild-mirror.json"
+    index = json.loads(path.read_text())
+    index["files"][0] |= changes
+    path.write_text(json.dumps(index))
+
+
+def test_what_was_carried_is_found_without_a_network(
+    machine: Machine, mirror: Path, server: LoopbackServer
+) -> None:
+    server.requests.clear()
+
+    status, said = machine("mirror", "import", mirror, store="b")
+    assert (status, said["new"], said["bytes"]) == (0, 2, sum(map(len, WHEELS.values())))
+    assert {each["sha256"] for each in said["artifacts"]} == set(map(digest, WHEELS.values()))
+    assert machine("cache", "verify", store="b")[0] == 0
+    # It asks nobody, and has nothing left to take.
+    status, said = machine("mirror", "export", mirror, "-r", "tiny", "--offline", store="b")
+    assert (status, said["new"]) == (0, 0)
+    assert server.requests == []
+
+
+def test_a_mirror_holds_only_the_targets_that_were_asked_for_and_grows(
+    machine: Machine, tmp_path: Path
+) -> None:
+    mirror = tmp_path / "m"
+    machine("mirror", "export", mirror, "-r", "tiny", "-t", "linux-x64-cpu")
+    assert place(mirror, "linux-1.23.2.whl").is_file()
+    assert not place(mirror, "win.whl").exists()
+
+    machine("mirror", "export", mirror, "-r", "tiny", "-t", "win-x64-cpu")
+    index = json.loads((mirror / "vvbuild-mirror.json").read_text())
+    assert len(index["files"]) == 2
+    assert [each["targets"] for each in index["releases"]] == [["linux-x64-cpu", "win-x64-cpu"]]
+
+
+def test_the_same_release_gives_the_same_mirror(
+    machine: Machine, mirror: Path, tmp_path: Path
+) -> None:
+    machine("mirror", "export", tmp_path / "again", "-r", "tiny", store="c")
+
+    def content(directory: Path) -> dict[str, bytes]:
+        files = (path for path in directory.rglob("*") if path.is_file())
+        return {path.relative_to(directory).as_posix(): path.read_bytes() for path in files}
+
+    assert content(mirror) == content(tmp_path / "again")
+
+
+def test_importing_twice_reads_nothing_twice(machine: Machine, mirror: Path) -> None:
+    machine("mirror", "import", mirror, store="b")
+    for name in WHEELS:
+        place(mirror, name).write_bytes(b"changed meanwhile")
+
+    status, said = machine("mirror", "import", mirror, store="b")
+    assert (status, said["new"]) == (0, 0)
+
+
+def test_other_bytes_are_refused_and_the_store_stays_clean(
+    machine: Machine, mirror: Path, tmp_path: Path
+) -> None:
+    path = place(mirror, "win.whl")
+    path.write_bytes(b"x" * path.stat().st_size)
+
+    status, said = machine("mirror", "import", mirror, store="b")
+
+    assert (status, said["error"]["code"]) == (4, "digest-mismatch")
+    found = [path.name for path in (tmp_path / "b/v1/files").rglob("*") if path.is_file()]
+    assert digest(WHEELS["win.whl"]) not in found
+
+
+@pytest.mark.parametrize(
+    ("harm", "code"),
+    [
+        (lambda m: place(m, "win.whl").write_bytes(b"short"), "size-mismatch"),
+        (lambda m: place(m, "win.whl").unlink(), "mirror-invalid"),
+        (lambda m: (m / "files/stranger").write_bytes(b"x"), "stranger-file"),
+        (lambda m: (m / "vvbuild-mirror.json").unlink(), "mirror-invalid"),
+        (lambda m: (m / "vvbuild-mirror.json").write_text("{"), "mirror-invalid"),
+        (lambda m: edit(m, sha256="../../etc/passwd"), "mirror-invalid"),
+        (lambda m: edit(m, size=-1), "mirror-invalid"),
+        (lambda m: edit(m, size=1 << 60), "size-mismatch"),
+        (lambda m: edit(m, sha256=digest(b"elsewhere")), "stranger-file"),
+        (lambda m: edit(m, sha256=digest(WHEELS["win.whl"])), "mirror-invalid"),
+        (lambda m: edit(m, path="/etc/passwd"), "mirror-invalid"),
+    ],
+)  # fmt: skip
+def test_a_mirror_that_lies_is_refused(
+    machine: Machine, mirror: Path, harm: Callable[[Path], object], code: str
+) -> None:
+    index = json.loads((mirror / "vvbuild-mirror.json").read_text())
+    # The first row of the index is the one that is edited.
+    if index["files"][0]["name"] == "win.whl":
+        index["files"].reverse()
+        (mirror / "vvbuild-mirror.json").write_text(json.dumps(index))
+    harm(mirror)
+
+    status, said = machine("mirror", "import", mirror, store="b")
+    assert (status, said["error"]["code"]) == (4, code)
+
+
+def test_a_link_in_a_mirror_is_never_followed(
+    machine: Machine, mirror: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(WHEELS["win.whl"])
+    place(mirror, "win.whl").unlink()
+    place(mirror, "win.whl").symlink_to(secret)
+
+    status, said = machine("mirror", "import", mirror, store="b")
+    assert (status, said["error"]["code"]) == (4, "mirror-invalid")
+
+
+def test_a_directory_that_is_no_mirror_is_left_alone(machine: Machine, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/letter").write_text("dear")
+
+    status, said = machine("mirror", "export", tmp_path / "docs", "-r", "tiny")
+    assert (status, said["error"]["code"]) == (2, "output-not-ours")
+    assert os.listdir(tmp_path / "docs") == ["letter"]
+
+
+def test_an_interrupted_export_is_finished_by_running_it_again(
+    machine: Machine, mirror: Path
+) -> None:
+    place(mirror, "win.whl").write_bytes(b"half")
+    (mirror / "files/ab").mkdir(exist_ok=True)
+    (mirror / "files/ab/.x.part").write_bytes(b"half")
+
+    status, said = machine("mirror", "export", mirror, "-r", "tiny")
+    assert (status, said["new"]) == (0, 1)
+    assert machine("mirror", "import", mirror, store="b")[0] == 0
+
+
+def test_what_is_not_locked_is_not_exported(machine: Machine, tmp_path: Path) -> None:
+    path = tmp_path / "own/locks/tiny.lock.json"
+    lock = json.loads(path.read_text())
+    for key in ("sha256", "size"):
+        del lock["artifacts"][0][key]
+    lock["artifacts"][0] |= {"unlocked": "nobody knows it", "max_size": 1 << 20}
+    path.write_text(json.dumps(lock))
+
+    status, said = machine("mirror", "export", tmp_path / "m", "-r", "tiny")
+    assert (status, said["error"]["code"]) == (4, "lock-invalid")
+    assert not (tmp_path / "m").exists()
+
+
+def test_another_target_than_the_releases_is_named(machine: Machine, tmp_path: Path) -> None:
+    status, said = machine("mirror", "export", tmp_path / "m", "-r", "tiny", "-t", "macos-x64-cpu")
+    assert (status, said["error"]["code"]) == (2, "manifest-invalid")

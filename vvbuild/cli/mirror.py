@@ -1,0 +1,80 @@
+"""``vvbuild mirror``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vvbuild.cli import options
+from vvbuild.cli.app import app, command
+from vvbuild.cli.ui import Ui
+from vvbuild.report.document import View
+
+mirror = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Carry what bundles are made from to a machine without a network.",
+)
+app.add_typer(mirror, name="mirror")
+
+Directory = Annotated[Path, typer.Argument(help="The mirror.")]
+
+
+@command("export", group=mirror, full_name="mirror export")
+def export(
+    ui: Ui,
+    directory: Directory,
+    release: options.Release = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", "-t", help="Only for this target. Repeatable; by default all."),
+    ] = None,
+    offline: options.Offline = False,
+) -> View:
+    """Put the artifacts of a release, and the tools for this machine, into a directory.
+
+    Several releases can be in one mirror. Each file lies under its SHA-256.
+
+    Example: vvbuild mirror export /media/usb/mirror --release sample --target linux-x64-cpu
+    """
+    from vvbuild.errors import ManifestError
+    from vvbuild.fetch.store import Store, default_root
+    from vvbuild.manifest.choose import choose_release
+    from vvbuild.manifest.targets import find_target
+    from vvbuild.mirror.carry import export_release
+    from vvbuild.report.views.mirror import mirror_view
+    from vvbuild.runtime.cancel import Cancel
+
+    loaded = choose_release(release, Path.cwd()).release
+    wanted = tuple(dict.fromkeys(find_target(name) for name in target or loaded.row.targets))
+    for each in wanted:
+        if each not in loaded.targets:
+            raise ManifestError(
+                f"The release {loaded.name!r} is not made for {each}.",
+                context={"targets": ", ".join(map(str, loaded.targets))},
+            )
+    store = Store(default_root())
+    with ui.listener() as emit:
+        carried = export_release(
+            loaded, wanted, directory, store=store, offline=offline, emit=emit, cancel=Cancel()
+        )
+    return mirror_view(carried, "in the mirror")
+
+
+@command("import", group=mirror, full_name="mirror import")
+def import_(ui: Ui, directory: Directory) -> View:
+    """Take every file of a mirror into the store, each verified again.
+
+    Example: vvbuild mirror import /media/usb/mirror
+    """
+    from vvbuild.fetch.store import Store, default_root
+    from vvbuild.mirror.carry import import_mirror
+    from vvbuild.report.views.mirror import mirror_view
+    from vvbuild.runtime.cancel import Cancel
+
+    store = Store(default_root())
+    with ui.listener() as emit:
+        carried = import_mirror(directory, store=store, emit=emit, cancel=Cancel())
+    return mirror_view(carried, "in the store")

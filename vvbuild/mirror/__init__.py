@@ -1,0 +1,1 @@
+"""Carrying what bundles are made from to a machine without a network."""
