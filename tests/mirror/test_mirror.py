@@ -76,6 +76,13 @@ def edit(mirror: Path, **changes: object) -> None:
     path.write_text(json.dumps(index))
 
 
+def link_away(path: Path) -> None:
+    """Put a link in the place of what lies there."""
+    elsewhere = path.with_name(f"{path.name}-elsewhere")
+    path.rename(path.parent.parent / elsewhere.name)
+    path.symlink_to(path.parent.parent / elsewhere.name)
+
+
 def test_what_was_carried_is_found_without_a_network(
     machine: Machine, mirror: Path, server: LoopbackServer
 ) -> None:
@@ -153,6 +160,10 @@ def test_other_bytes_are_refused_and_the_store_stays_clean(
         (lambda m: edit(m, sha256=digest(b"elsewhere")), "stranger-file"),
         (lambda m: edit(m, sha256=digest(WHEELS["win.whl"])), "mirror-invalid"),
         (lambda m: edit(m, path="/etc/passwd"), "mirror-invalid"),
+        (lambda m: edit(m, name="../../etc/x"), "mirror-invalid"),
+        (lambda m: edit(m, name="\x1b[2J"), "mirror-invalid"),
+        (lambda m: link_away(m / "files"), "mirror-invalid"),
+        (lambda m: link_away(m / "vvbuild-mirror.json"), "mirror-invalid"),
     ],
 )  # fmt: skip
 def test_a_mirror_that_lies_is_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from vvbuild.bundle.steps import artifacts as artifact_steps
 from vvbuild.bundle.steps import components as component_steps
 from vvbuild.bundle.terms import Acceptance, Terms
 from vvbuild.bundle.ways import Fetcher, Ways, choose_ways
-from vvbuild.errors import ManifestError, OutputNotOursError, UnknownNameError
+from vvbuild.errors import HostToolMissingError, ManifestError, OutputNotOursError, UnknownNameError
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import Store
 from vvbuild.locking.means import Means
@@ -154,5 +155,7 @@ def _plan(
     if not options.only:
         host = host_platform()
         for name, version in options.release.release.row.tools.items():
-            artifact_steps.add_tool(builder, find_tool(name, version, host), session)
+            # Not every tool is made for every host; a bundle that needs one says so.
+            with suppress(HostToolMissingError):
+                artifact_steps.add_tool(builder, find_tool(name, version, host), session)
     return builder

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from vvbuild.errors import (
     DigestMismatchError,
+    HostToolMissingError,
     MirrorError,
     OutputNotOursError,
     SizeMismatchError,
@@ -108,6 +110,9 @@ def import_mirror(directory: Path, *, store: Store, emit: Emit, cancel: Cancel) 
     :class:`DigestMismatchError` or :class:`SizeMismatchError` for files that are not what it
     says; what was right until then is in the store.
     """
+    for part in (directory / FILE_NAME, directory / "files"):
+        if part.is_symlink():
+            raise MirrorError(f"{part} is a link, which no mirror of ours has.")
     index = read_index(directory)
     digests = {Digest(file.sha256) for file in index.files}
     _refuse_strangers(directory, digests)
@@ -133,7 +138,9 @@ def _artifacts(loaded: LoadedRelease, targets: Sequence[Target]) -> Iterator[Art
         yield from lock.for_target(target)
     host = host_platform()
     for name, version in loaded.row.tools.items():
-        yield find_tool(name, version, host).artifact
+        # Not every tool is made for every host; a bundle that needs one says so.
+        with suppress(HostToolMissingError):
+            yield find_tool(name, version, host).artifact
 
 
 def _once(artifacts: Sequence[Artifact]) -> list[Artifact]:

@@ -16,6 +16,7 @@ from msgspec import Meta
 
 from vvbuild.errors import MirrorError
 from vvbuild.manifest.decode import decode, read_document
+from vvbuild.model.artifact import check_file_name
 from vvbuild.model.digest import Digest
 from vvbuild.model.row import Row, Text
 from vvbuild.runtime.files import write_atomically
@@ -63,6 +64,10 @@ def read_index(directory: Path) -> MirrorIndex:
     index = decode(document, MirrorIndex, MirrorError)
     seen: set[str] = set()
     for place, file in enumerate(index.files):
+        try:
+            check_file_name(file.name)
+        except ValueError as error:
+            raise document.error([(("files", place, "name"), str(error))], MirrorError) from None
         if file.sha256 in seen:
             raise document.error([(("files", place), "stands twice")], MirrorError)
         seen.add(file.sha256)
