@@ -61,7 +61,7 @@ PASSING = [
 ]
 
 
-@pytest.mark.parametrize("core", ["0.16.0", "0.17.0"])
+@pytest.mark.parametrize("core", [pytest.param("0.16.0", marks=pytest.mark.slow), "0.17.0"])
 @pytest.mark.parametrize(("component", "fault"), PASSING)
 def test_a_fault_that_passes_costs_a_run_at_most(
     github: LoopbackGitHub, tmp_path: Path, core: str, component: str, fault: Fault
