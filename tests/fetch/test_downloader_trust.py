@@ -31,8 +31,8 @@ from vvbuild.fetch.downloader import (
     DownloadRequest,
     Program,
     Surroundings,
-    own_token,
 )
+from vvbuild.fetch.indexes import github_token
 from vvbuild.model.digest import Digest
 from vvbuild.model.locked import Member
 
@@ -297,7 +297,7 @@ def test_a_program_that_ends_instead_of_listening_is_judged_by_its_status(scene:
 def test_our_own_token_is_the_one_of_the_direct_way(
     environment: dict[str, str], token: str | None
 ) -> None:
-    assert own_token(environment) == token
+    assert github_token(environment) == token
 
 
 def dump(place: Path) -> str:

@@ -108,10 +108,14 @@ def _github_api(env: Mapping[str, str]) -> Index:
         return api
     if api.credentials is not None:
         return api
-    return replace(api, token=_token(env))
+    return replace(api, token=github_token(env))
 
 
-def _token(env: Mapping[str, str]) -> str | None:
+def github_token(env: Mapping[str, str]) -> str | None:
+    """The token for GitHub that this machine has.
+
+    Raises :class:`UsageError` for what could end a header, or is in no alphabet of tokens.
+    """
     for variable in ("GITHUB_TOKEN", "GH_TOKEN"):
         if token := env.get(variable, "").strip():
             if not _TOKEN.fullmatch(token):

@@ -5,6 +5,7 @@ Both ways must leave the same tree, so which one it was is no part of a step's k
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,10 +16,10 @@ from vvbuild.fetch.downloader import (
     DownloadRequest,
     Program,
     Surroundings,
-    own_token,
     run_downloader,
     wanted_parts,
 )
+from vvbuild.fetch.indexes import github_token
 from vvbuild.fetch.parallel import fetch_all
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import copy_file
@@ -116,7 +117,7 @@ def _let_bring(
         cancel=context.cancel,
         emit=context.emit,
         consent=downloader.consent,
-        around=Surroundings(token=own_token()),
+        around=Surroundings(token=github_token(os.environ)),
     )
     context.out.rmdir()
     shutil.move(delivered[component].directory, context.out)

@@ -13,7 +13,6 @@ from vvbuild.fetch.downloader.request import (
     wanted_parts,
 )
 from vvbuild.fetch.downloader.run import run_downloader
-from vvbuild.fetch.downloader.surroundings import own_token
 from vvbuild.fetch.downloader.terms import Consent, terms_digest
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "Surroundings",
     "WantedPart",
     "invocations",
-    "own_token",
     "run_downloader",
     "terms_digest",
     "wanted_parts",

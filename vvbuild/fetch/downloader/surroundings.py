@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from vvbuild.fetch.downloader.request import Surroundings
@@ -17,15 +17,6 @@ _PASSED = (
     "SSL_CERT_FILE", "SSL_CERT_DIR",
 )  # fmt: skip
 _HIDDEN = "***"
-
-
-def own_token(environment: Mapping[str, str] = os.environ) -> str | None:
-    """The token for GitHub that this machine has, as the direct way finds it."""
-    for variable in ("GITHUB_TOKEN", "GH_TOKEN"):
-        value = environment.get(variable, "").strip()
-        if value:
-            return value
-    return None
 
 
 def environment_for(contract: Contract, around: Surroundings, temporary: Path) -> dict[str, str]:
