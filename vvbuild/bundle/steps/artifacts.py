@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from vvbuild.fetch.parallel import fetch_all
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import copy_file
-from vvbuild.fetch.transfer import fetch_artifact
 from vvbuild.fetch.unpack import unpack
 from vvbuild.manifest.tools import Tool
 from vvbuild.model.artifact import Artifact
@@ -23,13 +23,9 @@ def add_fetch(builder: PlanBuilder, artifact: Artifact, session: Session) -> str
     """Fetch one artifact; the same bytes are never fetched twice."""
 
     def run(context: StepContext) -> Facts:
-        final = context.out / artifact.name
-        if context.store.has_file(artifact.sha256, artifact.size):
-            copy_file(context.store.verified_file(artifact.sha256), final)
-        else:
-            fetch_artifact(
-                artifact, final, session=session, emit=context.emit, cancel=context.cancel
-            )
+        store = context.store
+        fetch_all([artifact], store, session=session, emit=context.emit, cancel=context.cancel)
+        copy_file(store.verified_file(artifact.sha256), context.out / artifact.name)
         return {}
 
     name = f"fetch {short_name(artifact)}"
