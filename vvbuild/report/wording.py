@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 _GITHUB = "https://github.com"
 _ISSUE = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
@@ -34,3 +35,10 @@ def source_address(source: str) -> str | None:
     if found := _REPOSITORY.fullmatch(source):
         return f"{_GITHUB}/{found[1]}"
     return None
+
+
+def short_path(path: str | None, base: Path) -> str | None:
+    """A path, also with a line behind it, as it reads from ``base``, with forward slashes."""
+    if path is None:
+        return None
+    return path.replace("\\", "/").removeprefix(f"{base.as_posix()}/")

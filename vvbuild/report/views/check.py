@@ -12,7 +12,7 @@ from vvbuild.model.finding import SEVERITIES, Finding, worst
 from vvbuild.model.target import Target
 from vvbuild.report.document import Block, Line, Style, Table, View
 from vvbuild.report.places import in_manifests
-from vvbuild.report.wording import spans
+from vvbuild.report.wording import short_path, spans
 from vvbuild.verify.report import finding_as_json
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
@@ -48,7 +48,7 @@ def check_view(result: CheckResult, *, base: Path) -> View:
         },
         "findings": [
             finding_as_json(each.finding)
-            | {"release": each.release, "path": _short(each.finding.path, base)}
+            | {"release": each.release, "path": short_path(each.finding.path, base)}
             for each in shown
         ],
     }
@@ -126,15 +126,11 @@ def _where(same: Sequence[_Placed], checked: Sequence[CheckedRelease], base: Pat
         by_targets.setdefault(words, []).append(release)
     for words, releases in by_targets.items():
         yield f"{spans(releases, [each.name for each in checked])}: {words}"
-    places = dict.fromkeys(_short(each.finding.path, base) for each in same if each.finding.path)
+    places = dict.fromkeys(
+        short_path(each.finding.path, base) for each in same if each.finding.path
+    )
     if places:
         yield f"at {', '.join(str(place) for place in places)}"
-
-
-def _short(path: str | None, base: Path) -> str | None:
-    prefix = f"{base}/"
-    posix = path.replace("\\", "/") if path else None
-    return posix.removeprefix(prefix.replace("\\", "/")) if posix else None
 
 
 def _summary(result: CheckResult) -> str:

@@ -10,7 +10,7 @@ from vvbuild.explain.explanation import Explanation, Place, Relation, Topic
 from vvbuild.explain.judging import REFUSED
 from vvbuild.report.document import Block, Line, Style, View
 from vvbuild.report.plain import display_width, fit
-from vvbuild.report.wording import spans
+from vvbuild.report.wording import short_path, spans
 
 _WIDEST = 26
 _KINDS = {"rule": "rule", "error": "error code", "component": "component"}
@@ -184,11 +184,4 @@ def _relation_data(relation: Relation) -> dict[str, object]:
 
 
 def _place_data(place: Place, base: Path) -> dict[str, object]:
-    return asdict(place) | {"path": _short(place.path, base)}
-
-
-def _short(path: str | None, base: Path) -> str | None:
-    """A path as it reads from ``base``, with forward slashes."""
-    if path is None:
-        return None
-    return path.replace("\\", "/").removeprefix(f"{base.as_posix()}/")
+    return asdict(place) | {"path": short_path(place.path, base)}

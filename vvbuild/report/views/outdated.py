@@ -16,6 +16,7 @@ from vvbuild.report.document import Block, Line, Style, Table, View
 from vvbuild.report.places import in_manifests
 from vvbuild.report.sanitize import clean
 from vvbuild.report.views.check import check_view
+from vvbuild.report.wording import short_path
 from vvbuild.verify.report import finding_as_json
 
 _WHY = {
@@ -43,8 +44,7 @@ def outdated_view(result: OutdatedResult, *, base: Path) -> View:
         "diff": diff,
         "checklist": [_group_as_json(group) for group in result.groups],
         "findings": [
-            finding_as_json(each)
-            | {"path": _short_place(each.path, base), "new": each in result.new}
+            finding_as_json(each) | {"path": short_path(each.path, base), "new": each in result.new}
             for each in result.findings
         ],
         "heirs": list(result.heirs),
@@ -197,10 +197,3 @@ def _called(result: OutdatedResult, name: str) -> str:
 
 def _short(path: Path, base: Path) -> str:
     return (path.relative_to(base) if path.is_relative_to(base) else path).as_posix()
-
-
-def _short_place(place: str | None, base: Path) -> str | None:
-    if place is None:
-        return None
-    file, colon, line = place.rpartition(":")
-    return f"{_short(Path(file), base)}{colon}{line}" if colon else place
