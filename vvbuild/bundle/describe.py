@@ -5,7 +5,6 @@ It holds no time, path, user or host name, so that equal inputs give equal bytes
 
 from __future__ import annotations
 
-import fnmatch
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from vvbuild.bundle.transform import Transform
 from vvbuild.fetch.store import walk
 from vvbuild.model.artifact import Artifact
 from vvbuild.model.digest import Digest
+from vvbuild.model.target import covered
 from vvbuild.runtime.files import hash_file
 
 FILE_NAME = "vvbuild.json"
@@ -63,7 +63,7 @@ def overrides(inputs: BundleInputs) -> dict[str, object]:
     waivers = [
         {"rule": each.rule, "reason": each.reason, "until": each.until and str(each.until)}
         for each in inputs.release.row.waivers
-        if any(fnmatch.fnmatchcase(target, glob) for glob in each.targets)
+        if covered(target, each.targets)
     ]
     return {
         "manifests": {name: digest.hex for name, digest in inputs.own_manifests.items()},

@@ -11,7 +11,7 @@ from vvbuild.bundle.steps import artifacts as artifact_steps
 from vvbuild.bundle.steps import components as component_steps
 from vvbuild.bundle.terms import Acceptance, Terms
 from vvbuild.bundle.ways import Fetcher, Ways, choose_ways
-from vvbuild.errors import HostToolMissingError, ManifestError, OutputNotOursError, UnknownNameError
+from vvbuild.errors import HostToolMissingError, OutputNotOursError, UnknownNameError
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import Store
 from vvbuild.locking.means import Means
@@ -19,7 +19,7 @@ from vvbuild.locking.trust import Trusted, trust_unlocked
 from vvbuild.manifest.choose import Chosen
 from vvbuild.manifest.decode import no_such
 from vvbuild.manifest.lock import load_release_lock, read_terms, require_locked
-from vvbuild.manifest.targets import find_target, host_platform
+from vvbuild.manifest.targets import host_platform
 from vvbuild.manifest.tools import find_tool
 from vvbuild.model.artifact import Artifact
 from vvbuild.model.events import Emit
@@ -78,12 +78,8 @@ def fetch_target(
     a new or empty directory that gets a folder with each component's tree. Raises typed errors;
     what was finished stays in the store.
     """
-    loaded, target = options.release.release, find_target(options.target)
-    if target not in loaded.targets:
-        raise ManifestError(
-            f"The release {loaded.name!r} is not made for {target}.",
-            context={"targets": ", ".join(map(str, loaded.targets))},
-        )
+    loaded = options.release.release
+    target = loaded.target(options.target)
     if out is not None and out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise OutputNotOursError(f"{out} is not an empty directory.", hint="Choose another --out.")
     store.prepare()

@@ -19,7 +19,7 @@ from vvbuild.manifest.choose import Chosen
 from vvbuild.manifest.lock import load_release_lock, lock_path, read_terms, require_locked
 from vvbuild.manifest.recipe import load_recipe, placements, recipe_file
 from vvbuild.manifest.release import LoadedRelease
-from vvbuild.manifest.targets import find_target, host_platform
+from vvbuild.manifest.targets import host_platform
 from vvbuild.manifest.tools import LOCK_NAME, Tool, find_tool
 from vvbuild.model.artifact import Artifact
 from vvbuild.model.digest import Digest
@@ -96,12 +96,7 @@ def gather_inputs(
     does not fit, and host programs that are missing.
     """
     loaded = release.release
-    wanted = find_target(target)
-    if wanted not in loaded.targets:
-        raise ManifestError(
-            f"The release {loaded.name!r} is not made for {wanted}.",
-            context={"targets": ", ".join(map(str, loaded.targets))},
-        )
+    wanted = loaded.target(target)
     lock = load_release_lock(loaded)
     if trust is None:
         require_locked(loaded, lock, wanted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -14,7 +13,7 @@ from vvbuild.manifest.release import LoadedRelease
 from vvbuild.manifest.targets import official_targets
 from vvbuild.model.finding import SEVERITIES, Finding, Severity
 from vvbuild.model.release import Component, Release
-from vvbuild.model.target import Target
+from vvbuild.model.target import Target, covered
 from vvbuild.rules import pins as _pins  # noqa: F401 - registers its rules
 from vvbuild.rules import pins_cores as _pins_cores  # noqa: F401 - registers its rules
 from vvbuild.rules import pins_gpu as _pins_gpu  # noqa: F401 - registers its rules
@@ -112,7 +111,7 @@ def pin_evidence(release: Release, target: Target) -> PinEvidence:
 
 def _references(release: Release, target: str) -> Iterator[PinnedReference]:
     for place, row in enumerate(release.artifacts):
-        if any(fnmatch.fnmatchcase(target, glob) for glob in row.targets):
+        if covered(target, row.targets):
             for index, text in enumerate(row.references):
                 yield PinnedReference(row.component, text, f"artifacts.{place}.references.{index}")
 
@@ -148,8 +147,7 @@ def _waive(
         accepted = [
             place
             for place, finding in enumerate(findings)
-            if finding.rule == waiver.rule
-            and any(fnmatch.fnmatchcase(finding.target or "", glob) for glob in waiver.targets)
+            if finding.rule == waiver.rule and covered(finding.target or "", waiver.targets)
         ]
         for place in () if expired else accepted:
             waived[place] = replace(waived[place], waived=waiver.reason)

@@ -39,22 +39,14 @@ def export(
 
     Example: vvbuild mirror export /media/usb/mirror --release sample --target linux-x64-cpu
     """
-    from vvbuild.errors import ManifestError
     from vvbuild.fetch.store import Store, default_root
     from vvbuild.manifest.choose import choose_release
-    from vvbuild.manifest.targets import find_target
     from vvbuild.mirror.carry import export_release
     from vvbuild.report.views.mirror import mirror_view
     from vvbuild.runtime.cancel import Cancel
 
     loaded = choose_release(release, Path.cwd()).release
-    wanted = tuple(dict.fromkeys(find_target(name) for name in target or loaded.row.targets))
-    for each in wanted:
-        if each not in loaded.targets:
-            raise ManifestError(
-                f"The release {loaded.name!r} is not made for {each}.",
-                context={"targets": ", ".join(map(str, loaded.targets))},
-            )
+    wanted = tuple(dict.fromkeys(map(loaded.target, target or loaded.row.targets)))
     store = Store(default_root())
     with ui.listener() as emit:
         carried = export_release(

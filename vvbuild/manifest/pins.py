@@ -22,7 +22,7 @@ from vvbuild.model.release import (
     Unpack,
 )
 from vvbuild.model.size import ByteSize
-from vvbuild.model.target import Target
+from vvbuild.model.target import Target, covered
 
 # Stands for the name of an asset while a reference is read.
 _ASSET = "asset"
@@ -84,7 +84,7 @@ def pin_artifacts(
     """
     pinned: dict[tuple[Reference, ...], PinnedArtifact] = {}
     for name in release.targets:
-        if not any(fnmatch.fnmatchcase(name, pattern) for pattern in row.targets):
+        if not covered(name, row.targets):
             continue
         artifact = _pin(release, row, name, allow_local=allow_local)
         same = pinned.get(artifact.references)

@@ -7,12 +7,12 @@ from functools import cached_property
 from pathlib import Path
 
 from vvbuild import resources
-from vvbuild.errors import UnknownNameError
+from vvbuild.errors import ManifestError, UnknownNameError
 from vvbuild.manifest.decode import Document, decode, no_such
 from vvbuild.manifest.inherit import read_release
 from vvbuild.manifest.meaning import expand, meaning_problems
 from vvbuild.manifest.pins import PinnedArtifact, pin_artifacts
-from vvbuild.manifest.targets import official_targets
+from vvbuild.manifest.targets import find_target, official_targets
 from vvbuild.model.digest import Digest
 from vvbuild.model.release import Release
 from vvbuild.model.target import Target
@@ -39,6 +39,20 @@ class LoadedRelease:
     def targets(self) -> tuple[Target, ...]:
         """The targets that it is built for."""
         return tuple(Target.parse(name) for name in self.row.targets)
+
+    def target(self, name: str) -> Target:
+        """The target of that name, or of an upstream spelling, that the release is made for.
+
+        Raises :class:`UnknownNameError` for what is no target, and :class:`ManifestError` for one
+        that the release is not made for.
+        """
+        target = find_target(name)
+        if target not in self.targets:
+            raise ManifestError(
+                f"The release {self.name!r} is not made for {target}.",
+                context={"targets": ", ".join(map(str, self.targets))},
+            )
+        return target
 
     @cached_property
     def epoch(self) -> int:

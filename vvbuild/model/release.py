@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from vvbuild.model.row import Name, Row, Text
+from vvbuild.model.target import covered
 
 ComponentSource = Literal["core-downloader", "github", "pypi", "npm", "url", "package"]
 Flavour = Literal["voicevox", "microsoft", "pypi"]
@@ -109,7 +110,7 @@ class Component(Row, frozen=True, kw_only=True):
 
     def concerns(self, target: str) -> bool:
         """Whether bundles for ``target`` have it."""
-        return any(fnmatch.fnmatchcase(target, pattern) for pattern in self.targets)
+        return covered(target, self.targets)
 
 
 class ArtifactRow(Row, frozen=True, kw_only=True):

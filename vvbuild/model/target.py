@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -12,6 +14,11 @@ Device = Literal["cpu", "cuda", "directml"]
 OSES: tuple[Os, ...] = get_args(Os)
 ARCHES: tuple[Arch, ...] = get_args(Arch)
 DEVICES: tuple[Device, ...] = get_args(Device)
+
+
+def covered(target: str, globs: Iterable[str]) -> bool:
+    """Whether one of the names or globs, as manifests write them, means that target."""
+    return any(fnmatch.fnmatchcase(target, glob) for glob in globs)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -11,7 +11,7 @@ from vvbuild.manifest.policy import VERSION, followed, read_template
 from vvbuild.model.policy import ComponentPolicy
 from vvbuild.model.reference import Reference, Source
 from vvbuild.model.release import Release
-from vvbuild.model.target import Target
+from vvbuild.model.target import Target, covered
 from vvbuild.outdated.order import Scheme
 
 _LISTED: tuple[Source, ...] = ("pypi", "npm", "github")
@@ -110,7 +110,7 @@ def _references(release: Release, component: str) -> Iterator[tuple[str, Referen
         if row.component != component:
             continue
         for target in release.targets:
-            if not any(fnmatch.fnmatchcase(target, pattern) for pattern in row.targets):
+            if not covered(target, row.targets):
                 continue
             templates = [read_template(_filled(text, target)) for text in row.references]
             listed = [

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterator
 
 from vvbuild.model.release import ComponentName
+from vvbuild.model.target import covered
 from vvbuild.model.version import clauses, numbers, older, series, within
 from vvbuild.rules.pin_evidence import PinEvidence
 from vvbuild.rules.registry import Family, Found
@@ -196,7 +196,7 @@ def target_unavailable(evidence: PinEvidence) -> Iterator[Found]:
     pin = evidence.pins.get("onnxruntime")
     for row in evidence.tables.onnxruntime.missing if pin else ():
         fits = pin is not None and row.flavour == pin.flavour and within(pin.version, row.versions)
-        if pin and fits and any(fnmatch.fnmatchcase(str(evidence.target), t) for t in row.targets):
+        if pin and fits and covered(str(evidence.target), row.targets):
             yield Found(
                 f"onnxruntime {pin.version} ({pin.flavour}) was not published for it",
                 pin.key,

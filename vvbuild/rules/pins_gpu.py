@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterator
 
+from vvbuild.model.target import covered
 from vvbuild.model.version import major, older, within
 from vvbuild.rules.pin_evidence import PinEvidence
 from vvbuild.rules.registry import Family, Found
@@ -231,7 +231,7 @@ def gpu_arch_uncovered(evidence: PinEvidence) -> Iterator[Found]:
     for row in evidence.tables.gpu.provider:
         if row.flavour != pin.flavour or not within(pin.version, row.versions):
             continue
-        if row.uncovered and any(fnmatch.fnmatchcase(str(evidence.target), t) for t in row.targets):
+        if row.uncovered and covered(str(evidence.target), row.targets):
             cards = ", ".join(
                 f"{generations[each].name} {each} ({generations[each].cards[0]})"
                 for each in row.uncovered

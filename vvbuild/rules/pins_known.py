@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from vvbuild.model.compat import TroubleRow
 from vvbuild.model.release import ComponentName
+from vvbuild.model.target import covered
 from vvbuild.model.version import numbers, within
 from vvbuild.rules.pin_evidence import PinEvidence
 from vvbuild.rules.registry import Family, Found
@@ -77,7 +77,7 @@ def _concerns(row: TroubleRow, evidence: PinEvidence) -> bool:
         pin is not None
         and row.flavour in (None, pin.flavour)
         and (row.runners is None or evidence.runner in row.runners)
-        and any(fnmatch.fnmatchcase(str(evidence.target), glob) for glob in row.targets)
+        and covered(str(evidence.target), row.targets)
         and all(
             any(within(version, wanted) for version, _ in _versions(evidence, name))
             for name, wanted in row.together.items()
