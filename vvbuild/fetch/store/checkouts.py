@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from vvbuild.fetch.store.copying import copy_file, hard_link
@@ -55,9 +56,13 @@ def seal(directory: Path) -> None:
 
 
 def seal_top(directory: Path) -> None:
-    """Seal the directory itself: to be done where it lies, since a sealed one cannot be moved."""
-    if _POSIX and stat.S_IMODE(directory.stat().st_mode) != _SEALED:
-        directory.chmod(_SEALED)
+    """Seal the directory itself: to be done where it lies, since a sealed one cannot be moved.
+
+    One that is gone is being made anew by another process, which seals it, too.
+    """
+    with suppress(FileNotFoundError):
+        if _POSIX and stat.S_IMODE(directory.stat().st_mode) != _SEALED:
+            directory.chmod(_SEALED)
 
 
 def inodes_of(tree: Tree, directory: Path) -> list[int]:
@@ -131,9 +136,13 @@ def _children(tree: Tree) -> dict[str, set[str]]:
 
 
 def _objection(entry: Entry, inode: int, member: os.DirEntry[str]) -> str | None:
-    facts = member.stat(follow_symlinks=False)
-    if entry.link is not None:
+    try:
+        facts = member.stat(follow_symlinks=False)
         leads = Path(member.path).readlink().as_posix() if member.is_symlink() else None
+    except OSError as error:
+        # Another process may be making a damaged checkout anew while this one looks at it.
+        return f"cannot be looked at ({error.strerror})"
+    if entry.link is not None:
         return None if leads == entry.link else "is not the link that it was"
     if not stat.S_ISREG(facts.st_mode):
         return "is no file"
