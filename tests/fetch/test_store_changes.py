@@ -144,6 +144,23 @@ def test_an_edit_in_place_that_hides_itself_is_found_by_reading(store: Store) ->
     assert store.load_tree(tree.digest) is None
 
 
+def test_a_file_is_read_whole_once_for_as_long_as_nobody_changes_it(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new").write_bytes(b"one")
+    digest = Digest.of_bytes(b"one")
+    final = store.add_file(tmp_path / "new", digest)
+    hashed = counting(monkeypatch, "vvbuild.fetch.store.core")
+
+    assert store.verified_file(digest) == final
+    assert hashed() == 0
+    poison(final)
+    with pytest.raises(StoreCorruptError):
+        store.verified_file(digest)
+
+    assert hashed() == 1
+
+
 def test_a_file_that_was_replaced_in_the_store_is_read_and_dropped(store: Store) -> None:
     tree = keep(store, 1, MEMBERS)
     replace(stored(store, b"one"), b"two")

@@ -39,6 +39,7 @@ class Store:
         self.base = root / FORMAT
         self._stamps = Stamps(self.base)
         self._presence: weakref.finalize[[FileLock], Store] | None = None
+        self._read: dict[Path, tuple[int, ...]] = {}
 
     def prepare(self) -> None:
         """Make the directories, sweep what processes that died have left, and be a user.
@@ -101,18 +102,20 @@ class Store:
     def add_file(self, source: Path, digest: Digest, kind: EntryKind = "file") -> Path:
         """Move a file that was verified to have ``digest`` into the store."""
         with named("put a file into the store"):
-            return self._take_in(source, digest, kind)
+            final = self._take_in(source, digest, kind)
+            self._read[final] = _state(final)
+            return final
 
     def _take_in(self, source: Path, digest: Digest, kind: EntryKind) -> Path:
         final = self.file_path(digest, kind)
-        noted = self._stamps.inode(digest, kind) if final.exists() else None
-        if self._look(digest, source.stat().st_size, kind, noted) is not None:
-            source.unlink()
-            return final
-        final.parent.mkdir(parents=True, exist_ok=True)
+        if final.exists():
+            noted = self._stamps.inode(digest, kind)
+            if self._look(digest, source.stat().st_size, kind, noted) is not None:
+                source.unlink()
+                return final
         _seal_file(source, kind)
         try:
-            source.replace(final)
+            _move(source, final)
         except PermissionError:
             # Windows refuses to replace a read-only file; another process was faster.
             if self._look(digest, None, kind, None) is None:
@@ -120,11 +123,17 @@ class Store:
         return final
 
     def verified_file(self, digest: Digest, kind: EntryKind = "file") -> Path:
-        """The path of a file after reading all of it. Raises :class:`StoreCorruptError`."""
+        """The path of a file, all of whose bytes were read. Raises :class:`StoreCorruptError`.
+
+        What this object has read or taken in, and nobody has changed since, is not read again.
+        """
         path = self.file_path(digest, kind)
         with named(f"read {digest.short} in the store"):
-            if path.is_file() and hash_file(path) == digest:
-                return path
+            if path.is_file():
+                state = _state(path)
+                if self._read.get(path) == state or hash_file(path) == digest:
+                    self._read[path] = state
+                    return path
             path.unlink(missing_ok=True)
         raise StoreCorruptError(
             f"The store's file {digest.short} is not what its name says; it was removed.",
@@ -312,6 +321,21 @@ class Store:
 def _lost_its_bits(facts: os.stat_result, kind: EntryKind) -> bool:
     # Windows makes execute bits up from a name's ending.
     return sys.platform != "win32" and kind == "program" and not facts.st_mode & 0o111
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """What changes with a file's bytes, whoever sets its times back."""
+    facts = path.stat()
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _move(source: Path, final: Path) -> None:
+    """Rename, making the folder where it is the first of its kind: one look fewer for each file."""
+    try:
+        source.replace(final)
+    except FileNotFoundError:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(final)
 
 
 def _seal_file(path: Path, kind: EntryKind) -> None:
