@@ -34,6 +34,7 @@ from vvbuild.report.reference import (
     manifest_page,
 )
 from vvbuild.report.reference.markdown import anchor, plain, prose, source_link, table
+from vvbuild.rules.registry import Rule
 
 REFERENCE = Path(vvbuild.__file__).parents[1] / "docs" / "reference"
 PAGES = pages()
@@ -101,9 +102,14 @@ def test_a_rule_says_what_it_demands_why_and_what_to_do(name: str) -> None:
     rule = RULES[name]
 
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
-    for text in (rule.check.__doc__ or "", rule.why, rule.fix):
+    for text in (rule.demand, rule.about.why, rule.about.fix):
         assert text.endswith(".")
-    assert rule.source
+    assert rule.about.source
+
+
+def names_of(rule: Rule) -> set[str]:
+    """What a rule looks at."""
+    return {takes.__name__ for takes in rule.checks}
 
 
 @pytest.mark.parametrize(
@@ -119,12 +125,12 @@ def test_a_command_judges_by_every_rule_of_its_kind(module: str, kinds: set[str]
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
 
-    expected = [name for name, each in RULES.items() if each.takes.__name__ in kinds]
+    expected = [name for name, each in RULES.items() if kinds & names_of(each)]
     assert done.stdout.split() == sorted(expected)
 
 
 def test_every_rule_is_judged_by_some_command() -> None:
-    kinds = {each.takes.__name__ for each in RULES.values()}
+    kinds = {name for each in RULES.values() for name in names_of(each)}
 
     assert kinds == {"BundleEvidence", "PinEvidence", "WaiverEvidence"}
 

@@ -1,59 +1,75 @@
 """Facts of ELF files: what the loader of Linux will look for, and which glibc it needs.
 
-Only headers are read, by seeking: a library of 400 MB costs a few milliseconds. Facts come
-from the program headers, as the loader reads them, so that a file without section headers
-is read as well. Sections matter to :func:`section_digest` alone.
+Only headers are read, by seeking: a library of 400 MB costs less than a millisecond. Facts come
+from the program headers and the dynamic table, as the loader reads them, so that a file without
+section headers is read as well. What costs more is asked for apart: sections in
+:mod:`vvbuild.binary.elf_sections`, symbols in :mod:`vvbuild.binary.elf_symbols`.
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import re
-import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
 
-from vvbuild.errors import BinaryMalformedError
-from vvbuild.model.digest import Digest
+from vvbuild.binary.elf_image import (
+    LONGEST_NAME,
+    MAGIC,
+    MOST_ENTRIES,
+    PT_GNU_STACK,
+    PT_INTERP,
+    PT_NOTE,
+    Header,
+    Image,
+)
+from vvbuild.binary.elf_sections import section_digest
+from vvbuild.binary.source import Malformed, first_bytes, open_source, text
 
-if TYPE_CHECKING:
-    from elftools.elf.dynamic import DynamicSegment
-    from elftools.elf.elffile import ELFFile
-    from elftools.elf.segments import InterpSegment, Segment
+__all__ = ["ElfFacts", "VersionNeed", "is_elf", "read_elf", "section_digest"]
 
-T = TypeVar("T")
-
-_MAGIC = b"\x7fELF"
-_CHUNK = 1 << 20
-_MACHINES = {"EM_X86_64": "x64", "EM_AARCH64": "arm64"}
-_KINDS = {"ET_EXEC": "exec", "ET_DYN": "dyn", "ET_REL": "rel", "ET_CORE": "core"}
-_VERSION = re.compile(r"(?P<family>[A-Za-z]\w*?)_(?P<number>\d+(?:\.\d+)*)")
-# No real file comes near: CUDA's provider, the largest seen, has 60 version needs. A crafted
-# chain that points at itself would otherwise be walked four thousand million times.
-_MOST_ENTRIES = 10_000
+_MACHINES = {
+    2: "sparc", 3: "x86", 8: "mips", 20: "ppc", 21: "ppc64", 22: "s390x", 40: "arm", 43: "sparc64",
+    62: "x64", 183: "arm64", 243: "riscv", 258: "loongarch",
+}  # fmt: skip
+_KINDS = {1: "rel", 2: "exec", 3: "dyn", 4: "core"}
+_DT_NEEDED, _DT_SONAME, _DT_RPATH, _DT_TEXTREL, _DT_RUNPATH, _DT_FLAGS = 1, 14, 15, 22, 29, 30
+_DT_FLAGS_1, _DT_VERDEF, _DT_VERDEFNUM = 0x6FFFFFFB, 0x6FFFFFFC, 0x6FFFFFFD
+_DT_VERNEED, _DT_VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
+_DF_TEXTREL, _DF_1_PIE, _PF_X = 4, 0x0800_0000, 1
+_VER_FLG_BASE, _VER_FLG_WEAK = 1, 2
+_NT_GNU_BUILD_ID = 3
+_MOST_NOTE_BYTES = 1 << 16
+_VERSION = re.compile(r"(?P<family>[A-Za-z]\w*?)_(?P<number>\d{1,9}(?:\.\d{1,9}){0,5})")
+# Versions that stand for an ability of the loader, and the first glibc that has it: its NEWS
+# names 2.36 as the first with DT_RELR.
+_ABILITIES = {"GLIBC_ABI_DT_RELR": "GLIBC_2.36"}
 
 
 @dataclass(frozen=True, slots=True)
 class VersionNeed:
-    """A symbol version (``GLIBC_2.14``) that must be found in a library (``libc.so.6``)."""
+    """A symbol version (``GLIBC_2.14``) that must be found in a library (``libc.so.6``).
+
+    The loader only warns if a ``weak`` one is missing.
+    """
 
     library: str
     version: str
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ElfFacts:
-    """What an ELF file says of itself.
+    r"""What an ELF file says of itself.
 
-    ``machine`` is ``x64``, ``arm64`` or ELF's own name (``EM_386``); ``kind`` is ``exec``,
-    ``dyn`` (a library, or a position-independent program: that one has an ``interpreter``),
-    ``rel`` or ``core``, or ELF's own name. ``rpath`` and ``runpath`` are the listed
-    directories, unexpanded.
+    ``machine`` is ``x64``, ``arm64``, upstream's name (``x86``, ``x32``, ``arm64_be``) or ELF's
+    number; ``kind`` is ``exec``, ``dyn`` (a library, or a position-independent program), ``rel``
+    or ``core``, or ELF's number. ``rpath`` and ``runpath`` are the listed directories,
+    unexpanded; the loader ignores the first where there is the second. A name with bytes that
+    are no UTF-8 shows them as ``\xff``. ``version_definitions`` are the versions that a library
+    gives, without the one that repeats its name. ``executable_stack`` is what the file asks for,
+    ``None`` if it does not say (which the kernel takes as yes on x86). ``build_id`` is
+    hexadecimal.
     """
 
     machine: str
@@ -64,6 +80,20 @@ class ElfFacts:
     rpath: tuple[str, ...]
     runpath: tuple[str, ...]
     version_needs: tuple[VersionNeed, ...]
+    version_definitions: tuple[str, ...] = ()
+    bits: int = 64
+    byte_order: str = "little"
+    dynamic: bool = True
+    pie: bool = False
+    text_relocations: bool = False
+    executable_stack: bool | None = None
+    build_id: str | None = None
+
+    @property
+    def static(self) -> bool:
+        """Whether it is a program that needs neither a loader nor a library."""
+        program = self.kind == "exec" or self.pie
+        return program and self.interpreter is None and not self.needed
 
     @property
     def floors(self) -> dict[str, str]:
@@ -71,21 +101,24 @@ class ElfFacts:
 
         Names that carry no number (``GLIBC_PRIVATE``) set no floor.
         """
-        highest: dict[str, tuple[int, ...]] = {}
+        return _highest(need.version for need in self.version_needs)
+
+    @property
+    def floors_by_library(self) -> dict[str, dict[str, str]]:
+        """The same for each library that versions are needed of.
+
+        Every library stands here, also one whose versions carry no number: it is needed, even
+        if a packager took it out of ``needed``.
+        """
+        versions: dict[str, list[str]] = {}
         for need in self.version_needs:
-            if match := _VERSION.fullmatch(need.version):
-                number = tuple(int(part) for part in match["number"].split("."))
-                family = match["family"]
-                highest[family] = max(number, highest.get(family, ()))
-        return {family: ".".join(map(str, highest[family])) for family in sorted(highest)}
+            versions.setdefault(need.library, []).append(need.version)
+        return {library: _highest(names) for library, names in versions.items()}
 
 
 def is_elf(path: Path) -> bool:
     """Tell whether a regular file begins as every ELF file does. A link is followed."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        return False
-    with path.open("rb") as stream:
-        return stream.read(len(_MAGIC)) == _MAGIC
+    return first_bytes(path, len(MAGIC)) == MAGIC
 
 
 def read_elf(path: Path) -> ElfFacts:
@@ -94,136 +127,126 @@ def read_elf(path: Path) -> ElfFacts:
     Raises :class:`BinaryMalformedError` for what is no ELF file or contradicts itself, and
     ``OSError`` where the file cannot be read at all.
     """
-    with path.open("rb") as stream, _parsing(path):
-        return _facts(stream)
+    with open_source(path, "ELF file") as source:
+        return _facts(Image(source))
 
 
-def section_digest(path: Path, name: str) -> Digest:
-    """The SHA-256 of the bytes of one section, such as ``.text``; memory stays flat.
-
-    Raises :class:`BinaryMalformedError` where there is no such section, too.
-    """
-    with path.open("rb") as stream, _parsing(path):
-        offset, size = _section_range(stream, name)
-        stream.seek(offset)
-        digest = hashlib.sha256()
-        while size:
-            chunk = stream.read(min(size, _CHUNK))
-            if not chunk:
-                raise ValueError(f"section {name} ends behind the end of the file")
-            digest.update(chunk)
-            size -= len(chunk)
-    return Digest(digest.hexdigest())
-
-
-@contextmanager
-def _parsing(path: Path) -> Iterator[None]:
-    """Give every way in which a parser trips over bad bytes one name."""
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # EINVAL: a seek to nowhere
-            raise
-        # Hostile bytes make the parser fail in every way that Python knows (assertions, missing
-        # keys, seeks to nowhere …); a list of them would be wrong with its next release.
-        raise BinaryMalformedError(
-            f"{path.name} is not a whole ELF file: {str(error) or type(error).__name__}.",
-            context={"path": path, "parser": type(error).__name__},
-            hint="The file is damaged or was cut off. Fetch or build it again.",
-        ) from error
-
-
-def _facts(stream: BinaryIO) -> ElfFacts:
-    from elftools.elf.elffile import ELFFile
-
-    elf = ELFFile(stream)
-    # The parser would look for the section of each table, in a list that may be anything.
-    elf.header["e_shoff"] = 0
-    interpreter = cast("InterpSegment | None", _segment(elf, "PT_INTERP"))
-    dynamic = cast("DynamicSegment | None", _segment(elf, "PT_DYNAMIC"))
-    tags = _dynamic_strings(dynamic)
-    machine, kind = str(elf["e_machine"]), str(elf["e_type"])
+def _facts(image: Image) -> ElfFacts:
+    interpreter = _interpreter(image)
+    kind = _KINDS.get(image.header.kind, str(image.header.kind))
+    soname = image.tag(_DT_SONAME)
+    flags, flags_1 = image.tag(_DT_FLAGS) or 0, image.tag(_DT_FLAGS_1) or 0
+    stack = image.segment(PT_GNU_STACK)
     return ElfFacts(
-        machine=_MACHINES.get(machine, machine),
-        kind=_KINDS.get(kind, kind),
-        interpreter=None if interpreter is None else interpreter.get_interp_name(),
-        soname=next(iter(tags["soname"]), None),
-        needed=tuple(tags["needed"]),
-        rpath=_directories(tags["rpath"]),
-        runpath=_directories(tags["runpath"]),
-        version_needs=tuple(_bounded(_version_needs(elf, dynamic))) if dynamic is not None else (),
+        machine=_machine(image.header),
+        kind=kind,
+        interpreter=interpreter,
+        soname=None if soname is None else image.name(soname),
+        needed=tuple(image.name(index) for index in image.tags(_DT_NEEDED)),
+        rpath=_directories(image, _DT_RPATH),
+        runpath=_directories(image, _DT_RUNPATH),
+        version_needs=tuple(_version_needs(image)),
+        version_definitions=tuple(_version_definitions(image)),
+        bits=image.header.bits,
+        byte_order="little" if image.header.little else "big",
+        dynamic=bool(image.dynamic),
+        pie=kind == "dyn" and (bool(flags_1 & _DF_1_PIE) or _looks_like_a_program(image)),
+        text_relocations=image.tag(_DT_TEXTREL) is not None or bool(flags & _DF_TEXTREL),
+        executable_stack=None if stack is None else bool(stack.flags & _PF_X),
+        build_id=_build_id(image),
     )
 
 
-def _segment(elf: ELFFile, kind: str) -> Segment | None:
-    return next(iter(elf.iter_segments(type=kind)), None)
+def _looks_like_a_program(image: Image) -> bool:
+    """Linkers of before 2016 set no flag; libc, which can be started as well, has a name."""
+    return image.segment(PT_INTERP) is not None and image.tag(_DT_SONAME) is None
 
 
-def _dynamic_strings(dynamic: DynamicSegment | None) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {"soname": [], "needed": [], "rpath": [], "runpath": []}
-    for tag in _bounded(dynamic.iter_tags()) if dynamic is not None else ():
-        name = str(tag.entry.d_tag).removeprefix("DT_").lower()
-        if name in found:
-            found[name].append(str(getattr(tag, name)))
-    return found
+def _machine(header: Header) -> str:
+    name = _MACHINES.get(header.machine, str(header.machine))
+    if name == "x64" and header.bits == 32:
+        return "x32"
+    if name == "arm64":
+        return name + ("" if header.bits == 64 else "_32") + ("" if header.little else "_be")
+    if name in ("riscv", "loongarch"):
+        return f"{name}{header.bits}"
+    if name == "ppc64" and header.little:
+        return "ppc64le"
+    return name
 
 
-def _directories(values: list[str]) -> tuple[str, ...]:
+def _interpreter(image: Image) -> str | None:
+    segment = image.segment(PT_INTERP)
+    if segment is None:
+        return None
+    limit = min(segment.size, LONGEST_NAME)
+    return text(image.source.string(segment.offset, limit, "the interpreter's name"))
+
+
+def _directories(image: Image, tag: int) -> tuple[str, ...]:
+    values = [image.name(index) for index in image.tags(tag)]
     return tuple(part for value in values for part in value.split(":") if part)
 
 
-def _version_needs(elf: ELFFile, dynamic: DynamicSegment) -> Iterator[VersionNeed]:
+def _version_needs(image: Image) -> Iterator[VersionNeed]:
     """Walk the two linked lists behind ``DT_VERNEED``: libraries, and the versions of each."""
-    _, offset = dynamic.get_table_offset("DT_VERNEED")
-    counts = [int(tag["d_val"]) for tag in dynamic.iter_tags("DT_VERNEEDNUM")]
-    if offset is None or not counts:
+    address, count = image.tag(_DT_VERNEED), image.tag(_DT_VERNEEDNUM)
+    if address is None or not count:
         return
-    _, strings = dynamic.get_table_offset("DT_STRTAB")
-    if strings is None:
-        raise ValueError("version needs without a string table")
-    for library in _bounded(_chain(elf, "Elf_Verneed", "vn", offset, counts[0])):
-        first, count = library["at"] + library["vn_aux"], library["vn_cnt"]
-        name = _string(elf, strings + library["vn_file"])
-        for version in _chain(elf, "Elf_Vernaux", "vna", first, count):
-            yield VersionNeed(name, _string(elf, strings + version["vna_name"]))
+    offset = image.offset_of(address, "the version needs")
+    total = 0
+    for at, (_, versions, name, first, _) in image.chain(offset, count, "HHIII", "version needs"):
+        library = image.name(name)
+        total += versions
+        if total > MOST_ENTRIES:  # the product of two bearable lists is not bearable
+            raise Malformed(f"more than {MOST_ENTRIES} version needs")
+        for _, row in image.chain(at + first, versions, "IHHII", "versions of a library"):
+            yield VersionNeed(library, image.name(row[3]), bool(row[1] & _VER_FLG_WEAK))
 
 
-def _chain(
-    elf: ELFFile, structure: str, prefix: str, offset: int, count: int
-) -> Iterator[dict[str, int]]:
-    from elftools.common.utils import struct_parse
-
-    for index in range(count):
-        entry = struct_parse(getattr(elf.structs, structure), elf.stream, stream_pos=offset)
-        yield {**entry, "at": offset}
-        step = entry[f"{prefix}_next"]
-        if step == 0 and index + 1 < count:
-            raise ValueError("a list of version needs that ends too early")
-        offset += step
-
-
-def _string(elf: ELFFile, offset: int) -> str:
-    from elftools.common.utils import parse_cstring_from_stream
-
-    raw = parse_cstring_from_stream(elf.stream, offset)
-    if raw is None:
-        raise ValueError("a name behind the end of the file")
-    return str(raw.decode())
+def _version_definitions(image: Image) -> Iterator[str]:
+    address, count = image.tag(_DT_VERDEF), image.tag(_DT_VERDEFNUM)
+    if address is None or not count:
+        return
+    offset = image.offset_of(address, "the version definitions")
+    for at, row in image.chain(offset, count, "HHHHIII", "version definitions"):
+        flags, first = row[1], row[5]
+        if not flags & _VER_FLG_BASE:
+            # The first name is the version itself, the others are those it inherits from.
+            for _, names in image.chain(at + first, 1, "II", "the name of a version"):
+                yield image.name(names[0])
 
 
-def _bounded(entries: Iterator[T]) -> Iterator[T]:
-    yield from islice(entries, _MOST_ENTRIES)
-    if next(entries, None) is not None:
-        raise ValueError(f"a table of more than {_MOST_ENTRIES} entries")
+def _build_id(image: Image) -> str | None:
+    """The content of the first note of that kind; notes that make no sense hold none."""
+    for segment in image.segments:
+        if segment.kind != PT_NOTE or segment.size > _MOST_NOTE_BYTES:
+            continue
+        data = image.source.at(segment.offset, segment.size, "a note")
+        if found := _note(data, image.header.little, b"GNU\0", _NT_GNU_BUILD_ID):
+            return found.hex()
+    return None
 
 
-def _section_range(stream: BinaryIO, name: str) -> tuple[int, int]:
-    """Offset and size in bytes of a section's content; a section without bytes has size 0."""
-    from elftools.elf.elffile import ELFFile
+def _note(data: bytes, little: bool, owner: bytes, kind: int) -> bytes | None:
+    at = 0
+    while at + 12 <= len(data):
+        name_size, size, number = (
+            int.from_bytes(data[at + step : at + step + 4], "little" if little else "big")
+            for step in (0, 4, 8)
+        )
+        content = at + 12 + (name_size + 3 & ~3)
+        if number == kind and data[at + 12 : at + 12 + name_size] == owner:
+            return data[content : content + size]
+        at = content + (size + 3 & ~3)
+    return None
 
-    section = ELFFile(stream).get_section_by_name(name)
-    if section is None:
-        raise ValueError(f"there is no section {name}")
-    if section["sh_type"] == "SHT_NOBITS":
-        return 0, 0
-    return int(section["sh_offset"]), int(section["sh_size"])
+
+def _highest(versions: Iterable[str]) -> dict[str, str]:
+    highest: dict[str, tuple[int, ...]] = {}
+    for version in versions:
+        if match := _VERSION.fullmatch(_ABILITIES.get(version, version)):
+            number = tuple(int(part) for part in match["number"].split("."))
+            family = match["family"]
+            highest[family] = max(number, highest.get(family, ()))
+    return {family: ".".join(map(str, highest[family])) for family in sorted(highest)}

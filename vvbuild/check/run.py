@@ -168,7 +168,7 @@ def _waive(
 
 def _is_for_verify(name: str) -> bool:
     """Whether a rule looks at the bytes of a bundle: its findings are waived there, not here."""
-    return name in RULES and RULES[name].takes not in (PinEvidence, WaiverEvidence)
+    return name in RULES and not RULES[name].checks.keys() & {PinEvidence, WaiverEvidence}
 
 
 def _unknown(name: str) -> str | None:

@@ -47,10 +47,10 @@ def documented_errors() -> Iterator[type[VvbuildError]]:
 
 def documented_rules() -> Iterator[Rule]:
     """The rules of every module of ``vvbuild.rules``."""
-    for module in pkgutil.iter_modules(rules.__path__, f"{rules.__name__}."):
+    for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
         importlib.import_module(module.name)
     for each in RULES.values():
-        if each.check.__module__.startswith(f"{rules.__name__}."):
+        if any(module.startswith(f"{rules.__name__}.") for module in each.modules):
             yield each
 
 

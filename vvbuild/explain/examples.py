@@ -33,7 +33,7 @@ class Counterexample:
 
 def counterexample(rule: Rule) -> Counterexample | None:
     """The first change that the rule objects to; ``None`` where none was found."""
-    if rule.takes is not PinEvidence:
+    if PinEvidence not in rule.checks:
         return None
     releases = newest_releases()[:_RELEASES]
     changes = [None, *_changes()]
@@ -61,7 +61,7 @@ def _tried(rule: Rule, release: LoadedRelease, change: Override | None) -> Count
         # That release has no such component, or another one provides it.
         return None
     for target in _targets(release, change):
-        for found in rule.check(pin_evidence(row, target)):
+        for found in rule.checks[PinEvidence](pin_evidence(row, target)):
             words = ["vvbuild", "check", "--release", release.name, "--target", str(target)]
             words += [] if change is None else ["--set", _spelled(change)]
             return Counterexample(shlex.join(words), found.message)

@@ -76,7 +76,7 @@ def explain_zlibwapi(version: str | None) -> Explanation:
         SUMMARIES["zlibwapi"],
         version=version,
         facts=tuple(troubles("zlibwapi", version)),
-        needed_by=(Relation("cudnn", f"8, on Windows: {rule.why}", rule.source),),
+        needed_by=(Relation("cudnn", f"8, on Windows: {rule.about.why}", rule.about.source),),
         releases=pinned("zlibwapi", version),
     )
 
@@ -100,7 +100,7 @@ def _needs_of_cudnn(version: str | None) -> Iterator[Relation]:
     rule = RULES["zlib-for-cudnn8"]
     said = "" if version is None else verdict((rule.name,), "cuda", {"cudnn": version})
     if version is None or rule.name in said:
-        yield Relation("zlibwapi", "for cuDNN 8 on Windows", rule.source)
+        yield Relation("zlibwapi", "for cuDNN 8 on Windows", rule.about.source)
 
 
 def _cuda_verdicts(pins: dict[str, str]) -> Iterator[Relation]:

@@ -91,8 +91,8 @@ def _verdict(
     objections: dict[str, list[str]] = {}
     evidence = _evidence(target, pins, flavour)
     for name in rules:
-        if any(True for _ in RULES[name].check(evidence)):
-            objections.setdefault(RULES[name].severity, []).append(name)
+        if any(True for _ in RULES[name].checks[PinEvidence](evidence)):
+            objections.setdefault(RULES[name].about.severity, []).append(name)
     if not objections:
         return FITS
     severity = min(objections, key=SEVERITIES.index)

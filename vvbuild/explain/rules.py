@@ -25,37 +25,33 @@ _LOOKS_AT = {
 
 def known_rules() -> Mapping[str, Rule]:
     """The rules of every module of ``vvbuild.rules``, by name."""
-    for module in pkgutil.iter_modules(rules.__path__, f"{rules.__name__}."):
+    for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."):
         importlib.import_module(module.name)
     return {
         name: rule
         for name, rule in RULES.items()
-        if rule.check.__module__.startswith(f"{rules.__name__}.")
+        if any(each.startswith(f"{rules.__name__}.") for each in rule.modules)
     }
-
-
-def demand(rule: Rule) -> str:
-    """What a rule demands, as one sentence."""
-    return " ".join((rule.check.__doc__ or "").split())
 
 
 def explain_rule(rule: Rule, today: date) -> Explanation:
     """All about a rule; waivers count as they do ``today``."""
+    about = rule.about
     facts = [
-        Fact("severity", rule.severity, rule.source),
-        Fact("why", rule.why, rule.source),
-        Fact("fix", rule.fix, rule.source),
-        Fact("looks at", _looks_at(rule), rule.source),
-        Fact("page", f"{PAGE}#{rule.name}", rule.source),
+        Fact("severity", about.severity, about.source),
+        Fact("why", about.why, about.source),
+        Fact("fix", about.fix, about.source),
+        Fact("looks at", _looks_at(rule), about.source),
+        Fact("page", f"{PAGE}#{rule.name}", about.source),
     ]
-    places = () if rule.takes is BundleEvidence else _places(rule, today)
-    facts += [] if rule.takes is BundleEvidence else _examples(rule, places)
-    return Explanation("rule", rule.name, demand(rule), facts=tuple(facts), releases=places)
+    by_bytes = rule.checks.keys() == {BundleEvidence}
+    places = () if by_bytes else _places(rule, today)
+    facts += [] if by_bytes else _examples(rule, places)
+    return Explanation("rule", rule.name, rule.demand, facts=tuple(facts), releases=places)
 
 
 def _looks_at(rule: Rule) -> str:
-    own = " ".join((rule.takes.__doc__ or "").split("\n\n")[0].split())
-    return _LOOKS_AT.get(rule.takes.__name__, own)
+    return "; ".join(_LOOKS_AT.get(takes.__name__, takes.__name__) for takes in rule.checks)
 
 
 def _places(rule: Rule, today: date) -> tuple[Place, ...]:
@@ -83,11 +79,11 @@ def _examples(rule: Rule, places: tuple[Place, ...]) -> list[Fact]:
     if bad:
         name = next(name for name in names if name in bad)
         facts.append(
-            Fact("bad example", f"`vvbuild check --release {name}`: {bad[name]}", rule.source)
+            Fact("bad example", f"`vvbuild check --release {name}`: {bad[name]}", rule.about.source)
         )
     elif (found := counterexample(rule)) is not None:
-        facts.append(Fact("bad example", f"`{found.command}`: {found.message}", rule.source))
+        facts.append(Fact("bad example", f"`{found.command}`: {found.message}", rule.about.source))
     if good:
         text = f"`vvbuild check --release {good[0]}` finds nothing of it"
-        facts.append(Fact("good example", text, rule.source))
+        facts.append(Fact("good example", text, rule.about.source))
     return facts

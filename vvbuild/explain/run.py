@@ -22,7 +22,7 @@ from vvbuild.explain.parts import (
     explain_pyinstaller,
     explain_python,
 )
-from vvbuild.explain.rules import demand, explain_rule, known_rules
+from vvbuild.explain.rules import explain_rule, known_rules
 from vvbuild.explain.summaries import SUMMARIES
 from vvbuild.manifest.decode import no_such
 from vvbuild.model.release import COMPONENTS, Flavour
@@ -53,7 +53,7 @@ _COMPONENTS: dict[str, Callable[[str | None], Explanation]] = {
 
 def topics() -> tuple[Topic, ...]:
     """Everything that can be explained: rules, error codes, components."""
-    rules = [Topic("rule", each.name, demand(each)) for each in known_rules().values()]
+    rules = [Topic("rule", each.name, each.demand) for each in known_rules().values()]
     errors = [Topic("error", code, meaning(each)) for code, each in known_errors().items()]
     components = [Topic("component", name, text) for name, text in SUMMARIES.items()]
     return (*sorted(rules, key=lambda each: each.name), *errors, *components)

@@ -6,7 +6,6 @@ No time, path or name of this machine is in it, so that equal findings give equa
 from __future__ import annotations
 
 import hashlib
-import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
@@ -88,8 +87,7 @@ def _rule(finding: Finding) -> dict[str, object]:
 def _demand(name: str) -> str:
     """The sentence that a rule demands."""
     rule = RULES.get(name)
-    said = inspect.getdoc(rule.check) if rule is not None else None
-    return (said or name).partition("\n\n")[0].replace("\n", " ")
+    return rule.demand if rule is not None else name
 
 
 def _result(group: Group, rules: Sequence[str]) -> dict[str, object]:

@@ -20,15 +20,15 @@ _OVER = {"BundleEvidence": "bundle", "PinEvidence": "pins", "WaiverEvidence": "w
 
 def rules_page(rules: Iterable[Rule]) -> str:
     """Every rule with what it demands, why, and what to do; the gravest first, then by name."""
-    ordered = sorted(rules, key=lambda each: (SEVERITIES.index(each.severity), each.name))
+    ordered = sorted(rules, key=lambda each: (SEVERITIES.index(each.about.severity), each.name))
     overview = table(
         ("rule", "severity", "over", "demands"),
         (
             (
                 f"[{code(each.name)}](#{anchor(each.name)})",
-                each.severity,
-                _OVER[each.takes.__name__],
-                prose(each.check.__doc__),
+                each.about.severity,
+                _over(each),
+                prose(each.demand),
             )
             for each in ordered
         ),
@@ -39,11 +39,15 @@ def rules_page(rules: Iterable[Rule]) -> str:
 
 def _section(rule: Rule) -> Iterator[str]:
     yield f"## {rule.name}"
-    yield f"**{rule.severity}** · {_OVER[rule.takes.__name__]} · {prose(rule.check.__doc__)}"
+    yield f"**{rule.about.severity}** · {_over(rule)} · {prose(rule.demand)}"
     yield "\n".join(
         (
-            f"- Why: {plain(rule.why)}",
-            f"- Source: {source_link(rule.source)}",
-            f"- Fix: {plain(rule.fix)}",
+            f"- Why: {plain(rule.about.why)}",
+            f"- Source: {source_link(rule.about.source)}",
+            f"- Fix: {plain(rule.about.fix)}",
         )
     )
+
+
+def _over(rule: Rule) -> str:
+    return " and ".join(_OVER[takes.__name__] for takes in rule.checks)
