@@ -27,6 +27,7 @@ RANKS: dict[str, int] = {
     "binary": 2,
     "manifest": 2,
     "ort": 2,
+    "linking": 3,
     "rules": 3,
     "check": 4,
     "explain": 4,

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from vvbuild import resources
+from vvbuild.manifest.bytes import TABLES as BYTES_TABLES
 from vvbuild.manifest.compat import TABLES
 from vvbuild.model.downloader import Downloaders
 from vvbuild.model.locked import LockFile
@@ -34,6 +35,7 @@ TYPES: dict[str, type[Row]] = {
     "targets": Targets,
     "tools": Tools,
     **{f"compat-{name}": table for name, table in TABLES.items()},
+    **{f"bytes-{name}": table for name, table in BYTES_TABLES.items()},
 }
 
 

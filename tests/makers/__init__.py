@@ -1,0 +1,1 @@
+"""Makers of tiny binaries: valid files of known content, without a compiler."""

@@ -1,0 +1,33 @@
+"""Loading the tables that rules over bytes judge by, ``manifests/bytes/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from vvbuild import resources
+from vvbuild.manifest.decode import decode, read_document
+from vvbuild.model.bytes import BytesTables
+from vvbuild.model.loading import LoadingTable, NvidiaTable
+from vvbuild.model.row import Row
+
+TableT = TypeVar("TableT", bound=Row)
+
+TABLES: Mapping[str, type[Row]] = {
+    "loading": LoadingTable,
+    "nvidia": NvidiaTable,
+}
+"""File name without ``.toml`` → its type."""
+
+
+@resources.cached
+def bytes_tables() -> BytesTables:
+    """The tables, read once. Raises :class:`~vvbuild.errors.ManifestError`."""
+    return BytesTables(
+        loading=_load("loading", LoadingTable),
+        nvidia=_load("nvidia", NvidiaTable),
+    )
+
+
+def _load(name: str, table: type[TableT]) -> TableT:
+    return decode(read_document(resources.manifest_file(f"bytes/{name}.toml")), table)

@@ -1,0 +1,14 @@
+"""The tables of ``manifests/bytes/`` together."""
+
+from __future__ import annotations
+
+import msgspec
+
+from vvbuild.model.loading import LoadingTable, NvidiaTable
+
+
+class BytesTables(msgspec.Struct, frozen=True, kw_only=True):
+    """What rules over bytes judge by; a field for each file."""
+
+    loading: LoadingTable
+    nvidia: NvidiaTable

@@ -1,0 +1,148 @@
+"""What loaders find, and what they need not find: the tables of ``manifests/bytes/``."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import re
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from vvbuild.model.release import ComponentName
+from vvbuild.model.row import Row, Text
+from vvbuild.model.target import Os
+
+Names = Annotated[list[str], Meta(min_length=1, description="File names or globs.")]
+Source = Annotated[str, Meta(min_length=1, description="Where what the row says can be read.")]
+Giver = Literal["system", "driver", "redistributable"]
+
+
+class GivenRow(Row, frozen=True, kw_only=True):
+    """Libraries that are there without being in the bundle."""
+
+    os: Os
+    by: Annotated[
+        Giver,
+        Meta(
+            description="`system`: part of every one that is served; `driver`: comes with the "
+            "GPU's driver; `redistributable`: many programs install it, but not the system."
+        ),
+    ]
+    names: Names
+    source: Source
+
+
+class PreloadedRow(Row, frozen=True, kw_only=True):
+    """Libraries that the engine loads from its own folder before others are asked for."""
+
+    os: list[Os]
+    names: Names
+    source: Source
+
+
+class FoldersRow(Row, frozen=True, kw_only=True):
+    """Folders that programs add to where the loader looks."""
+
+    os: Os
+    names: Names
+    source: Source
+
+
+class OpenedRow(Row, frozen=True, kw_only=True):
+    """Libraries that a library opens by name while it runs."""
+
+    os: Os
+    by: Annotated[str, Meta(description="Name or glob of the library that opens them.")]
+    names: Names
+    needed: Annotated[bool, Meta(description="Whether something fails without them.")]
+    source: Source
+
+
+class AsksRow(Row, frozen=True, kw_only=True):
+    """A library whose bytes tell by what name it opens another one."""
+
+    by: Names
+    pattern: Annotated[str, Meta(description="Regular expression of the names, in ASCII.")]
+    source: Source
+
+    def is_about(self, name: str) -> bool:
+        """Whether a file of that name is meant."""
+        return any(fnmatch.fnmatchcase(name, glob) for glob in self.by)
+
+
+class LoadingTable(Row, frozen=True, kw_only=True):
+    """``manifests/bytes/loading.toml``."""
+
+    schema: Literal["vvbuild.bytes.loading/1"]
+    given: list[GivenRow]
+    preloaded: list[PreloadedRow]
+    folders: list[FoldersRow]
+    opened: list[OpenedRow]
+    asks: list[AsksRow]
+
+    def giver(self, os: Os, name: str) -> Giver | None:
+        """Who brings a library of that name, if not the bundle."""
+        return next(
+            (row.by for row in self.given if row.os == os and matches(os, name, row.names)), None
+        )
+
+
+class NvidiaRow(Row, frozen=True, kw_only=True):
+    """How one of NVIDIA's libraries is named."""
+
+    component: ComponentName
+    name: Text
+    linux: Annotated[str, Meta(pattern=r"^[^*]*(\*[^*]*)+$")]
+    win: Annotated[str, Meta(pattern=r"^[^*]*(\*[^*]*)+$")]
+    majors: Annotated[
+        dict[Annotated[str, Meta(pattern=r"^\d+$")], list[str]],
+        Meta(description="Major of the component → globs of what stands at the last star."),
+    ]
+    source: Source
+
+
+class NvidiaTable(Row, frozen=True, kw_only=True):
+    """``manifests/bytes/nvidia.toml``."""
+
+    schema: Literal["vvbuild.bytes.nvidia/1"]
+    library: list[NvidiaRow]
+
+    def identify(self, name: str) -> NvidiaName | None:
+        """What a file name of Linux or Windows says, if it is NVIDIA's."""
+        for row in self.library:
+            for pattern in (row.linux, row.win):
+                if (found := _last_star(pattern).fullmatch(name)) is not None:
+                    return NvidiaName(row.component, row.name, _major(row, found[1]))
+        return None
+
+
+class NvidiaName(msgspec.Struct, frozen=True):
+    """Whose library a name is; ``major`` is the component's, if the name tells it."""
+
+    component: ComponentName
+    library: str
+    major: int | None
+
+
+def matches(os: Os, name: str, globs: list[str]) -> bool:
+    """Whether a library's name is meant, as that system compares names."""
+    if os == "win":
+        return any(fnmatch.fnmatchcase(name.lower(), glob.lower()) for glob in globs)
+    return any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+
+
+def _major(row: NvidiaRow, text: str) -> int | None:
+    for major, globs in row.majors.items():
+        if any(fnmatch.fnmatchcase(text, glob) for glob in globs):
+            return int(major)
+    return None
+
+
+@functools.cache
+def _last_star(pattern: str) -> re.Pattern[str]:
+    before, _, after = pattern.rpartition("*")
+    start = ".*".join(map(re.escape, before.split("*")))
+    # Windows does not mind the case of names; NVIDIA's of Linux differ in more than that.
+    return re.compile(rf"{start}([^/]*){re.escape(after)}", re.IGNORECASE)

@@ -1,0 +1,13 @@
+"""Rules over the bytes of a bundle, a module for each family."""
+
+from __future__ import annotations
+
+from vvbuild.rules.bundle import (  # noqa: F401 - they register their rules
+    binaries,
+    contents,
+    manifest,
+    members,
+    models,
+    onnxruntime,
+    program,
+)

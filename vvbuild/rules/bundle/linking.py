@@ -1,0 +1,151 @@
+"""Rules over a bundle: every library finds what it needs, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from vvbuild.linking.closure import Edge, Place
+from vvbuild.rules.evidence import BundleEvidence
+from vvbuild.rules.registry import Family, Found
+
+rule = Family(BundleEvidence)
+
+# What people call a component whose major the names of its libraries tell.
+_CALLED = {"cuda": "CUDA", "cudnn": "cuDNN"}
+
+
+@rule(
+    "needed-missing",
+    "error",
+    why="A library whose needs are not met cannot be loaded; the loader names one of them at most.",
+    source="VOICEVOX/voicevox_engine#95",
+    fix="Place what is named into the bundle, or take a build that does not need it.",
+)
+def needed_missing(evidence: BundleEvidence) -> Iterator[Found]:
+    """What a library needs is in the bundle, in the system, or comes with the driver."""
+    told = {edge.need.name for edges in _wrong_majors(evidence).values() for edge in edges}
+    lost = [edge for edge in _hard(evidence, "missing") if edge.need.name not in told]
+    groups: dict[str, list[Edge]] = {}
+    for edge in lost:
+        known = evidence.tables.bytes.nvidia.identify(edge.need.name)
+        groups.setdefault(known.component if known else edge.need.name, []).append(edge)
+    for edges in groups.values():
+        yield _lacking(edges, "which the bundle does not have")
+
+
+@rule(
+    "needed-wrong-major",
+    "error",
+    why="A library is linked with one major of CUDA and cuDNN, and no other has the names that it "
+    "asks for.",
+    source="microsoft/onnxruntime#21684",
+    fix="Pin CUDA and cuDNN of the major that ONNX Runtime was built for, or another ONNX Runtime.",
+)
+def needed_wrong_major(evidence: BundleEvidence) -> Iterator[Found]:
+    """The CUDA and cuDNN in the bundle are of the major that is asked for."""
+    nvidia = evidence.tables.bytes.nvidia
+    for component, edges in _wrong_majors(evidence).items():
+        asked = {known.major for edge in edges if (known := nvidia.identify(edge.need.name))}
+        there = _majors(evidence).get(component, {})
+        called = _CALLED.get(component, component)
+        wants = " and ".join(f"{called} {major}" for major in sorted(filter(None, asked)))
+        has = " and ".join(f"{called} {major}" for major in sorted(there))
+        users = sorted({edge.user for edge in edges})
+        yield Found(
+            f"needs {wants}, but the bundle has {has}",
+            users[0],
+            {
+                "needs": _listed(edge.need.name for edge in edges),
+                "has": _listed(name for names in there.values() for name in names),
+                "files": _listed(users),
+            },
+        )
+
+
+@rule(
+    "cuda-mixed-majors",
+    "error",
+    why="Libraries of two majors of CUDA or cuDNN in one bundle are gigabytes that nobody loads, "
+    "and a sign that one set was meant to be replaced.",
+    source="VOICEVOX/onnxruntime-builder#111",
+    fix="Remove the set that ONNX Runtime's provider does not ask for.",
+)
+def cuda_mixed_majors(evidence: BundleEvidence) -> Iterator[Found]:
+    """All CUDA libraries are of one major, and all of cuDNN's."""
+    for component, majors in _majors(evidence).items():
+        if len(majors) > 1:
+            called = _CALLED.get(component, component)
+            several = " and ".join(f"{called} {major}" for major in sorted(majors))
+            yield Found(
+                f"the bundle holds {several}",
+                evidence={f"{called} {major}": _listed(majors[major]) for major in sorted(majors)},
+            )
+
+
+@rule(
+    "rpath-missing",
+    "error",
+    why="On Linux and macOS a library is not looked for beside the one that needs it, unless that "
+    "one says so.",
+    source="VOICEVOX/voicevox_engine#468",
+    fix="Set the RPATH to `$ORIGIN` (macOS: an rpath of `@loader_path`) by the recipe's row.",
+)
+def rpath_missing(evidence: BundleEvidence) -> Iterator[Found]:
+    """A library looks where what it needs lies in the bundle."""
+    groups: dict[str, list[Edge]] = {}
+    for edge in _hard(evidence, "elsewhere"):
+        groups.setdefault(edge.user, []).append(edge)
+    for user, edges in groups.items():
+        search = evidence.closure.libraries[user].search
+        yield Found(
+            f"does not look where {_listed(edge.need.name for edge in edges)} "
+            f"{'lies' if len(edges) == 1 else 'lie'}",
+            user,
+            {
+                "there": _listed(str(edge.path) for edge in edges),
+                "looks in": _listed(search) if search else "nothing of its own",
+            },
+        )
+
+
+def _hard(evidence: BundleEvidence, place: Place) -> Iterator[Edge]:
+    """Needs without which a library of the bundle's own system cannot be loaded."""
+    libraries = evidence.closure.libraries
+    for edge in evidence.closure.edges:
+        if edge.place == place and edge.need.hard and libraries[edge.user].os == evidence.os:
+            yield edge
+
+
+def _majors(evidence: BundleEvidence) -> dict[str, dict[int, list[str]]]:
+    """Component → major → the libraries that the bundle has of it, by their names."""
+    found: dict[str, dict[int, list[str]]] = {}
+    for _, library in evidence.libraries():
+        known = evidence.tables.bytes.nvidia.identify(library.name)
+        if known is not None and known.major is not None:
+            names = found.setdefault(known.component, {}).setdefault(known.major, [])
+            names.append(library.name)
+    return found
+
+
+def _wrong_majors(evidence: BundleEvidence) -> dict[str, list[Edge]]:
+    """Component → needs that are not met, where the bundle has another major of it."""
+    there = _majors(evidence)
+    found: dict[str, list[Edge]] = {}
+    for edge in _hard(evidence, "missing"):
+        known = evidence.tables.bytes.nvidia.identify(edge.need.name)
+        if known is None or known.major is None:
+            continue
+        majors = there.get(known.component, {})
+        if majors and known.major not in majors:
+            found.setdefault(known.component, []).append(edge)
+    return found
+
+
+def _lacking(edges: list[Edge], how: str) -> Found:
+    users = sorted({edge.user for edge in edges})
+    names = list(dict.fromkeys(edge.need.name for edge in edges))
+    return Found(f"needs {_listed(names)}, {how}", users[0], {"files": _listed(users)})
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(dict.fromkeys(names)))
