@@ -612,7 +612,7 @@ def test_too_many_bytes_are_refused(put, out, make):
 @pytest.fixture
 def small_bombs(monkeypatch):
     """Make a ratio suspicious from a mebibyte on."""
-    monkeypatch.setattr("vvbuild.fetch.unpack.limits._HARMLESS", 1 << 20)
+    monkeypatch.setattr("vvbuild.binary.archives.limits._HARMLESS", 1 << 20)
 
 
 @pytest.mark.parametrize("make", [as_zip, as_tgz], ids=["zip", "tgz"])

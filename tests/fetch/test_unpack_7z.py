@@ -9,9 +9,9 @@ import pytest
 
 from tests.bundle.archive.conftest import seven_zip  # noqa: F401 - a fixture
 from tests.fetch.archives import FOLDER, Sevened, Tarred, seven_bytes, tar_bytes
+from vvbuild.binary.archives.limits import UnpackLimits as Limits
 from vvbuild.errors import CancelledError, HostileArchiveError, HostToolMissingError
 from vvbuild.fetch.unpack import UnpackLimits, unpack
-from vvbuild.fetch.unpack.limits import UnpackLimits as Limits
 from vvbuild.runtime.cancel import Cancel
 
 pytestmark = pytest.mark.network
@@ -137,7 +137,7 @@ def test_a_dictionary_that_takes_all_memory_is_refused(put, out, seven_zip):  # 
 
 
 def test_a_bomb_is_refused_by_its_ratio_before_it_goes_off(packed, out, seven_zip, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("vvbuild.fetch.unpack.limits._HARMLESS", 1 << 20)
+    monkeypatch.setattr("vvbuild.binary.archives.limits._HARMLESS", 1 << 20)
     archive = packed("x.7z", bomb=bytes(4 << 20))
     with pytest.raises(HostileArchiveError, match="from each packed byte"):
         unpack(archive, out, seven_zip=seven_zip)

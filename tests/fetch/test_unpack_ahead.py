@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vvbuild.fetch.unpack.ahead import ReadAhead
+from vvbuild.binary.archives.ahead import ReadAhead
 
 
 def source(*pieces: bytes) -> Callable[[int], bytes]:

@@ -59,6 +59,7 @@ def make_environment(
     offline: bool,
     emit: Emit,
     cancel: Cancel,
+    wheels: Path | None = None,
     wheel_platform: str | None = None,
 ) -> None:
     """Install ``requirements`` for ``python`` and move their site-packages to ``dest``.
@@ -68,9 +69,10 @@ def make_environment(
     (:func:`normalise_site_packages`): the same file and the same Python give the same tree in
     any directory. Scripts, and data files outside of site-packages, are left out.
 
-    ``cache`` is uv's, and may be shared by many runs. ``wheel_platform`` is uv's name of the
-    oldest system that the wheels must run on (``x86_64-manylinux_2_28``); without it uv takes the
-    newest that this machine can run, so that another machine may get other wheels.
+    ``cache`` is uv's, and may be shared by many runs. ``wheels`` is a directory that holds every
+    wheel that is needed: with it, neither an index nor the cache is asked. ``wheel_platform`` is
+    uv's name of the oldest system that the wheels must run on (``x86_64-manylinux_2_28``); without
+    it uv takes the newest that this machine can run, so that another may get other wheels.
 
     Raises :class:`NetworkError`, :class:`DigestMismatchError`, :class:`MissingError` (no wheel
     for this Python) and others of :mod:`vvbuild.bundle.uv_failure`, with uv's last lines.
@@ -81,7 +83,8 @@ def make_environment(
         venv = make_venv(python, room / "venv", cancel)
         environment = _uv_environment(os.environ, Indexes.configured().pypi, cache)
         uv_run = _Uv(uv, venv.python, environment, room, emit, cancel)
-        options = ["--offline"] if offline else []
+        options: list[str | Path] = ["--offline"] if offline else []
+        options += ["--no-index", "--find-links", wheels.resolve()] if wheels else []
         options += ["--python-platform", wheel_platform] if wheel_platform else []
         uv_run.install(requirements.resolve(), options)
         uv_run.warn_of_gaps()
@@ -106,7 +109,7 @@ class _Uv:
     emit: Emit
     cancel: Cancel
 
-    def install(self, requirements: Path, options: Sequence[str]) -> None:
+    def install(self, requirements: Path, options: Sequence[str | Path]) -> None:
         """Install; raises what uv's words mean."""
         lines: list[str] = []
 

@@ -10,6 +10,7 @@ from vvbuild.bundle.environment import environment_packages, make_environment
 from vvbuild.bundle.freeze import freeze
 from vvbuild.bundle.inputs import BundleInputs
 from vvbuild.bundle.steps.artifacts import tool_path
+from vvbuild.bundle.wheels import lay_out_wheels
 from vvbuild.errors import ManifestError
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import copy_file
@@ -42,7 +43,7 @@ def add_environment(
     if requirements not in locked:
         raise ManifestError(f"The engine has no {requirements!r} to be frozen with.")
 
-    def run(context: StepContext) -> Facts:
+    def install(context: StepContext, wheels: Path | None) -> None:
         make_environment(
             uv=tool_path(context, uv, inputs.tools["uv"]),
             python=inputs.python.executable,
@@ -53,7 +54,19 @@ def add_environment(
             offline=session.offline,
             emit=context.emit,
             cancel=context.cancel,
+            wheels=wheels,
         )
+
+    def run(context: StepContext) -> Facts:
+        if session.offline:
+            text = (context.tree(engine) / requirements).read_text("utf-8")
+            shelf = lay_out_wheels(
+                context.store, text, inputs.python.version, inputs.host, context.work / "wheels"
+            )
+            with shelf.telling():
+                install(context, shelf.complete)
+        else:
+            install(context, None)
         packages = environment_packages(context.out / "site-packages")
         return {"packages": [list(package) for package in packages]}
 

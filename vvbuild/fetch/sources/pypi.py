@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import msgspec
 
 from vvbuild.errors import NotFoundOnServerError
-from vvbuild.fetch.attempts import AttemptError
+from vvbuild.fetch.attempts import AttemptError, AttemptLog
 from vvbuild.fetch.session import Page, Session
 from vvbuild.fetch.sources.location import Location
 from vvbuild.fetch.sources.nearest import nearest
@@ -42,18 +43,52 @@ class _Project(msgspec.Struct):
     meta: _Meta = msgspec.field(default_factory=_Meta)
 
 
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """A file of a project, by the name that the index gives it."""
+
+    name: str
+    location: Location
+
+
+def project_files(
+    project: str, session: Session, cancel: Cancel | None = None
+) -> tuple[IndexFile, ...]:
+    """All files of a project on the configured index, yanked ones included.
+
+    A file whose address is none is left out. Raises
+    :class:`~vvbuild.errors.NotFoundOnServerError` for a project that the index lacks, or another
+    :class:`~vvbuild.errors.NetworkError`.
+    """
+    cancel = session.cancel if cancel is None else cancel
+    log = AttemptLog(f"the files of {project}")
+    try:
+        page = session.patience.persist(
+            lambda: _page(project, session, cancel),
+            source=session.indexes.pypi.url,
+            log=log,
+            cancel=cancel,
+        )
+        return tuple(_listed(page))
+    except AttemptError as error:
+        if not log.attempts:
+            log.add(session.indexes.pypi.url, error, 0.0)
+        raise log.error() from None
+
+
+def _listed(page: Page) -> Iterator[IndexFile]:
+    for file in _files(page):
+        try:
+            yield IndexFile(file.filename, _location(file, page))
+        except AttemptError:
+            # A broken row among good ones is none of ours.
+            continue
+
+
 def resolve(reference: Reference, session: Session, cancel: Cancel) -> Location:
     """Find the exact file name on the configured index."""
     index = session.indexes.pypi
-    project = re.sub(r"[-_.]+", "-", reference.project).lower()
-    try:
-        page = session.page(f"{index.url}{project}/", _ACCEPT, cancel)
-    except AttemptError as error:
-        if error.error is NotFoundOnServerError:
-            raise AttemptError(
-                f"{index.url} has no project {project}", error=NotFoundOnServerError
-            ) from None
-        raise
+    page = _page(reference.project, session, cancel)
     files = list(_files(page))
     for file in files:
         if file.filename == reference.file:
@@ -62,6 +97,19 @@ def resolve(reference: Reference, session: Session, cancel: Cancel) -> Location:
     raise AttemptError(
         f"{index.url} has no such file; {_nearest(reference, names)}", error=NotFoundOnServerError
     )
+
+
+def _page(project: str, session: Session, cancel: Cancel) -> Page:
+    index = session.indexes.pypi
+    project = re.sub(r"[-_.]+", "-", project).lower()
+    try:
+        return session.page(f"{index.url}{project}/", _ACCEPT, cancel)
+    except AttemptError as error:
+        if error.error is NotFoundOnServerError:
+            raise AttemptError(
+                f"{index.url} has no project {project}", error=NotFoundOnServerError
+            ) from None
+        raise
 
 
 def _location(file: _File, page: Page) -> Location:

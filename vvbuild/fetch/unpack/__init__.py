@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from vvbuild.binary.archives.kinds import kind_of
+from vvbuild.binary.archives.limits import UnpackLimits
 from vvbuild.errors import OutputNotOursError, from_os_error
 from vvbuild.fetch.store import FIXED_TIME
-from vvbuild.fetch.unpack.kinds import kind_of
-from vvbuild.fetch.unpack.limits import UnpackLimits
 from vvbuild.fetch.unpack.names import Selection
 from vvbuild.fetch.unpack.sevenzip import unpack_7z
 from vvbuild.fetch.unpack.tar import unpack_tar

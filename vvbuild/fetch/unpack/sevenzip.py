@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from vvbuild.binary.archives.ahead import ReadAhead
+from vvbuild.binary.archives.limits import UnpackLimits
+from vvbuild.binary.archives.seven_program import SevenZip
 from vvbuild.errors import HostToolMissingError
-from vvbuild.fetch.unpack.ahead import ReadAhead
-from vvbuild.fetch.unpack.limits import UnpackLimits
 from vvbuild.fetch.unpack.names import MemberKind, Selection
-from vvbuild.fetch.unpack.program import SevenZip
 from vvbuild.fetch.unpack.writer import TreeWriter
 from vvbuild.runtime.cancel import Cancel
 

@@ -8,11 +8,11 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from vvbuild.binary.archives.kinds import Kind
+from vvbuild.binary.archives.limits import UnpackLimits
+from vvbuild.binary.archives.packed import Readable, unpacked
 from vvbuild.errors import HostileArchiveError
-from vvbuild.fetch.unpack.kinds import Kind
-from vvbuild.fetch.unpack.limits import UnpackLimits
 from vvbuild.fetch.unpack.names import Selection
-from vvbuild.fetch.unpack.packed import Readable, unpacked
 from vvbuild.fetch.unpack.writer import TreeWriter
 from vvbuild.runtime.cancel import Cancel
 

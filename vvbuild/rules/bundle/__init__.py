@@ -5,6 +5,7 @@ from __future__ import annotations
 from vvbuild.rules.bundle import (  # noqa: F401 - they register their rules
     binaries,
     contents,
+    linking,
     manifest,
     members,
     models,

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from vvbuild.binary.archives.ahead import ReadAhead
+from vvbuild.binary.archives.kinds import Kind
+from vvbuild.binary.archives.seven_program import SevenZip
 from vvbuild.errors import HostToolMissingError
-from vvbuild.fetch.unpack.ahead import ReadAhead
-from vvbuild.fetch.unpack.kinds import Kind
-from vvbuild.fetch.unpack.program import SevenZip
 from vvbuild.runtime.cancel import Cancel
 
 _CHUNK = 1 << 20

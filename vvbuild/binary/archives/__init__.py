@@ -1,0 +1,1 @@
+"""Listings of archives, and the bytes of their members, without unpacking them."""
