@@ -40,7 +40,14 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The default tests with branch coverage; more arguments go to pytest."""
+    """The default tests; more arguments go to pytest."""
+    install(session)
+    session.run("pytest", "-n", "2", "-m", "not slow", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """The default tests with branch coverage, also of the processes that they start."""
     install(session)
     session.run("coverage", "erase")
     session.run("pytest", "-n", "2", "-m", "not slow", "--cov", "--cov-report=", *session.posargs)
