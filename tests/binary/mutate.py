@@ -14,6 +14,8 @@ from vvbuild.binary.identify import identify
 from vvbuild.binary.macho import read_macho
 from vvbuild.binary.macho_signature import check_pages
 from vvbuild.binary.macho_symbols import read_macho_symbols
+from vvbuild.binary.pe import read_pe
+from vvbuild.binary.pe_exports import read_exported_words, read_exports
 from vvbuild.binary.upx import read_upx
 from vvbuild.errors import BinaryMalformedError
 
@@ -24,6 +26,10 @@ ELF_READERS: tuple[Reader, ...] = (
 )  # fmt: skip
 MACHO_READERS: tuple[Reader, ...] = (
     read_macho, check_pages, read_macho_symbols, read_upx, identify,
+)  # fmt: skip
+PE_READERS: tuple[Reader, ...] = (
+    read_pe, read_exports, lambda path: read_exported_words(path, frozenset({"One", "f"})),
+    read_upx, identify,
 )  # fmt: skip
 _EDGES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF,
           0x7FFF_FFFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF)  # fmt: skip
