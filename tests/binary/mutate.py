@@ -10,6 +10,7 @@ from pathlib import Path
 from vvbuild.binary.elf import read_elf, section_digest
 from vvbuild.binary.elf_sections import library_names, read_sections
 from vvbuild.binary.elf_symbols import read_symbols
+from vvbuild.binary.gpu_code import read_gpu_code
 from vvbuild.binary.identify import identify
 from vvbuild.binary.macho import read_macho
 from vvbuild.binary.macho_signature import check_pages
@@ -31,6 +32,7 @@ PE_READERS: tuple[Reader, ...] = (
     read_pe, read_exports, lambda path: read_exported_words(path, frozenset({"One", "f"})),
     read_upx, identify,
 )  # fmt: skip
+GPU_READERS: tuple[Reader, ...] = (read_gpu_code,)
 _EDGES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF,
           0x7FFF_FFFF_FFFF_FFFF, 0xFFFF_FFFF_FFFF_FFFF)  # fmt: skip
 

@@ -70,6 +70,11 @@ class Source:
             raise Malformed(f"{what} at {offset:#x} was cut off while it was read")
         return data
 
+    def hop(self, offset: int, size: int, what: str) -> bytes:
+        """As :meth:`at`, for small reads far apart, none of which lies in a block of another."""
+        self.check(offset, size, what)
+        return self._read(offset, size)
+
     def start_of(self, size: int) -> bytes:
         """The first ``size`` bytes, or as many as there are."""
         return self.at(0, min(size, self.size), "the start")
