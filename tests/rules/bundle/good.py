@@ -1,49 +1,92 @@
-"""A good bundle, and what a test changes in it."""
+"""A good bundle of facts, for tests that spoil one of them.
+
+``bundle(file("x.txt"))`` is the good bundle with a file more; ``only(evidence, "rule-name")`` is
+the one finding that it must have. Real trees of tiny files are laid out by ``trees.py``.
+"""
 
 from __future__ import annotations
 
+import functools
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import vvbuild.rules.bundle  # noqa: F401 - registers the rules
-from vvbuild.binary.elf import ElfFacts
+from tests.makers.elf import make_elf
+from tests.makers.macho import make_macho
+from tests.makers.pe import make_pe
+from vvbuild.binary.identify import read_binary
 from vvbuild.manifest.bytes import bytes_tables
 from vvbuild.manifest.compat import compat_tables
 from vvbuild.model.digest import Digest
 from vvbuild.model.finding import Finding
 from vvbuild.model.target import Target
-from vvbuild.rules.evidence import BundleEvidence, FileFacts, JsonFile, Tables
+from vvbuild.rules import bundle as _rules  # noqa: F401 - registers the rules
+from vvbuild.rules.evidence import Binary, BundleEvidence, FileFacts, JsonFile, Tables
 from vvbuild.rules.registry import judge
 
 LINUX = Target.parse("linux-x64-cpu")
+WINDOWS = Target.parse("win-x64-cpu")
+MACOS = Target.parse("macos-arm64-cpu")
 SHA = {name: Digest.of_bytes(name.encode()) for name in ("a", "b", "text", "other")}
+_MAKERS: dict[str, Callable[..., Path]] = {"elf": make_elf, "pe": make_pe, "macho": make_macho}
 
 
-def elf(machine: str = "x64", soname: str | None = None) -> ElfFacts:
-    return ElfFacts(machine, "dyn", None, soname, (), (), (), ())
+@functools.cache
+def _made(maker: str, facts: tuple[tuple[str, Any], ...]) -> Binary:
+    with tempfile.TemporaryDirectory() as folder:
+        binary = read_binary(_MAKERS[maker](Path(folder) / "x", **dict(facts)))
+    assert binary is not None
+    return binary
+
+
+def made(maker: str, **facts: Any) -> Binary:
+    """The headers of a file that a maker wrote; lists are given as tuples."""
+    return _made(maker, tuple(facts.items()))
+
+
+def elf(machine: str = "x64", soname: str | None = None, **facts: Any) -> Binary:
+    return made("elf", machine=machine, soname=soname, **facts)
+
+
+def pe(**facts: Any) -> Binary:
+    return made("pe", **facts)
+
+
+def macho(**facts: Any) -> Binary:
+    return made("macho", **facts)
 
 
 def file(path: str, **changes: Any) -> FileFacts:
-    return FileFacts(**{"path": path, "kind": "file", "size": 3, "sha256": SHA["a"], **changes})
+    """A file of three bytes, but for what is said otherwise."""
+    plain: dict[str, Any] = {"kind": "file", "size": 3, "sha256": SHA["a"]}
+    return FileFacts(**{"path": path, **plain, **changes})
 
 
 def link(path: str, target: str) -> FileFacts:
     return FileFacts(path, "link", link=target)
 
 
-MANIFEST = {
+MANIFEST: dict[str, object] = {
     "manifest_version": "0.13.1", "name": "n", "brand_name": "b", "uuid": "u", "version": "1.0",
     "url": "", "command": "run", "port": 1, "icon": "resources/icon.png",
     "default_sampling_rate": 24000, "frame_rate": 93.75, "terms_of_service": "terms.md",
     "update_infos": "infos.json", "dependency_licenses": "licenses.json", "supported_features": {},
 }  # fmt: skip
+RUN = file("run", kind="program", binary=elf(), text=SHA["text"])
 GOOD = [
-    file("run", kind="program", binary=elf(), text=SHA["text"]),
+    RUN,
     file("libonnxruntime.so", binary=elf(soname="libonnxruntime.so.1.23.2")),
     file("engine_manifest.json"),
     *(file(str(MANIFEST[key])) for key in
       ("icon", "terms_of_service", "update_infos", "dependency_licenses")),
     file("model/0.vvm"),
 ]  # fmt: skip
+GOOD_WINDOWS = [
+    file("run.exe", kind="program", binary=pe()),
+    file("onnxruntime.dll", binary=pe(dll=True)),
+]
+"""What a bundle for Windows has instead of the first two; see :func:`windows`."""
 
 
 def described(files: list[FileFacts]) -> dict[str, dict[str, object]]:
@@ -55,21 +98,25 @@ def described(files: list[FileFacts]) -> dict[str, dict[str, object]]:
         elif each.kind == "directory":
             rows[each.path] = {"kind": "directory"}
         else:
+            assert each.sha256 is not None
             rows[each.path] = {"kind": each.kind, "size": each.size, "sha256": each.sha256.hex}
     return rows
 
 
 def bundle(
     *changes: FileFacts,
-    without: str = "",
+    without: str | tuple[str, ...] = (),
     target: Target | None = LINUX,
     program: str = "run",
     manifest: dict[str, object] | JsonFile | None = None,
     promised: list[FileFacts] | None = None,
+    expected: dict[str, str] | None = None,
+    good: list[FileFacts] | None = None,
     **description: object,
 ) -> BundleEvidence:
     """A good bundle with some files changed, added or taken away, and vvbuild.json in step."""
-    files = {each.path: each for each in [*GOOD, *changes] if each.path != without}
+    gone = (without,) if isinstance(without, str) else without
+    files = {each.path: each for each in [*(good or GOOD), *changes] if each.path not in gone}
     if not isinstance(manifest, JsonFile):
         manifest = JsonFile({**MANIFEST, **(manifest or {})})
     about = {
@@ -80,7 +127,14 @@ def bundle(
         **description,
     }
     tables = Tables(bytes_tables(), compat_tables())
-    return BundleEvidence(target, program, files, manifest, JsonFile(about), tables)
+    return BundleEvidence(target, program, files, manifest, JsonFile(about), tables, expected or {})
+
+
+def windows(*changes: FileFacts, **options: Any) -> BundleEvidence:
+    """The same for Windows."""
+    others = [each for each in GOOD if each.path not in ("run", "libonnxruntime.so")]
+    plain = {"target": WINDOWS, "program": "run.exe", "manifest": {"command": "run.exe"}}
+    return bundle(*changes, **{**plain, "good": [*GOOD_WINDOWS, *others], **options})
 
 
 def found(evidence: BundleEvidence) -> list[tuple[str, str | None]]:
@@ -89,6 +143,6 @@ def found(evidence: BundleEvidence) -> list[tuple[str, str | None]]:
 
 def only(evidence: BundleEvidence, name: str) -> Finding:
     """The finding of ``name``, which must be alone."""
-    (finding,) = judge(evidence)
-    assert finding.rule == name
-    return finding
+    findings = judge(evidence)
+    assert [each.rule for each in findings] == [name]
+    return findings[0]
