@@ -329,9 +329,9 @@ def test_a_file_that_was_edited_afterwards_is_read(tmp_path: Path) -> None:
     shutil.copy(_real_files()[0], path)
     before = read_elf(path)
     long = "$ORIGIN/" + "x" * 3000
-    subprocess.run(
-        ["patchelf", "--set-rpath", long, "--set-soname", "libnew.so.7", path], check=True
-    )
+    # One by one: patchelf before 0.15 does only the last of two things.
+    for change in (["--set-rpath", long], ["--set-soname", "libnew.so.7"]):
+        subprocess.run(["patchelf", *change, path], check=True)
     after = read_elf(path)
     assert (after.runpath, after.soname) == ((long,), "libnew.so.7")
     assert (after.needed, after.version_needs) == (before.needed, before.version_needs)

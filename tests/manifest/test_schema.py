@@ -12,6 +12,7 @@ import pytest
 
 from tests.manifest.conftest import edited
 from vvbuild import resources
+from vvbuild.manifest.bytes import TABLES as BYTES_TABLES
 from vvbuild.manifest.compat import TABLES
 from vvbuild.manifest.inherit import read_release
 from vvbuild.manifest.release import release_names
@@ -33,6 +34,7 @@ PACKAGED = {
     "policy": [MANIFESTS / "policy.toml"],
     "downloader": [MANIFESTS / "downloader.toml"],
     **{f"compat-{name}": [MANIFESTS / "compat" / f"{name}.toml"] for name in TABLES},
+    **{f"bytes-{name}": [MANIFESTS / "bytes" / f"{name}.toml"] for name in BYTES_TABLES},
 }
 
 
