@@ -21,4 +21,4 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in [name for name in os.environ if name.startswith("GITHUB_")]:
     del os.environ[_name]
 
-pytest_plugins = ["tests.server.plugin"]
+pytest_plugins = ["tests.server.plugin", "tests.workshop"]

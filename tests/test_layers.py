@@ -35,6 +35,7 @@ RANKS: dict[str, int] = {
     "pipeline": 4,
     "host": 4,
     "verify": 4,
+    "bootloader": 4,
     "bundle": 4,
     "smoke": 4,
     "locking": 4,

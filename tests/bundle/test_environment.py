@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.bundle.conftest import Events, Tools, snapshot
 from tests.bundle.wheels import Wheel, serve, write_wheel
 from tests.server.faults import Status
 from tests.server.http import LoopbackServer, Resource
+from tests.workshop import Events, Tools, snapshot
 from vvbuild.bundle.environment import environment_packages, make_environment
 from vvbuild.errors import (
     DigestMismatchError,

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.binary.elf_writer import elf
-from tests.bundle.conftest import EPOCH, Events, Tools, snapshot
+from tests.workshop import EPOCH, PYINSTALLER, Events, Tools, snapshot
 from vvbuild.binary.elf import section_digest
-from vvbuild.bundle.bootloader import BootloaderBuild
+from vvbuild.bootloader.build import BuiltFile
 from vvbuild.bundle.environment import make_environment
 from vvbuild.bundle.freeze import FreezeReport, freeze
 from vvbuild.errors import BootloaderError, FreezeError, HostToolMissingError
@@ -291,15 +291,15 @@ def real_packages(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return folder / "site-packages"
 
 
-def _freeze_hello(folder: Path, packages: Path, bootloader: BootloaderBuild) -> FreezeReport:
+def _freeze_hello(folder: Path, packages: Path, bootloader: BuiltFile) -> FreezeReport:
     return freeze(
         python=Path(sys.executable),
         site_packages=packages,
         engine=_HELLO,
         spec="run.spec",
         bootloader=bootloader.path,
-        bootloader_version=bootloader.version,
-        bootloader_platform=bootloader.platform,
+        bootloader_version=PYINSTALLER,
+        bootloader_platform="Linux-64bit-intel",
         work=folder / "work",
         dest=folder / "out",
         epoch=EPOCH,
@@ -312,7 +312,7 @@ def _freeze_hello(folder: Path, packages: Path, bootloader: BootloaderBuild) -> 
 @pytest.mark.timeout(900)
 def test_a_frozen_program_is_ours_runs_anywhere_and_is_the_same_twice(
     real_packages: Path,
-    linux_bootloader: BootloaderBuild,
+    linux_bootloader: BuiltFile,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bundle.conftest import snapshot
+from tests.workshop import snapshot
 from vvbuild.bundle.site_packages import (
     contested_files,
     environment_packages,

@@ -115,7 +115,7 @@ def names_of(rule: Rule) -> set[str]:
 @pytest.mark.parametrize(
     ("module", "kinds"),
     [
-        ("vvbuild.verify.run", {"BundleEvidence"}),
+        ("vvbuild.verify.run", {"BundleEvidence", "BundleSetEvidence", "WaiverEvidence"}),
         ("vvbuild.check.run", {"PinEvidence", "WaiverEvidence"}),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_command_judges_by_every_rule_of_its_kind(module: str, kinds: set[str]
 def test_every_rule_is_judged_by_some_command() -> None:
     kinds = {name for each in RULES.values() for name in names_of(each)}
 
-    assert kinds == {"BundleEvidence", "PinEvidence", "WaiverEvidence"}
+    assert kinds == {"BundleEvidence", "BundleSetEvidence", "PinEvidence", "WaiverEvidence"}
 
 
 def test_options_of_every_command_are_told_once() -> None:

@@ -147,7 +147,8 @@ def test_a_name_cannot_forge_a_finding() -> None:
     name = "a\n  → All is well.\x1b[2K\n::error::x"
     shown = text(verdict(finding(1, path=name, message="links to 'x\ny'")))
 
-    assert len(shown.splitlines()) == 5
+    begun = [line for line in shown.splitlines() if line.startswith(("error", "::", "  →"))]
+    assert begun == ["error[wrong-arch]", "  → Fetch the artifact for this target."]
     assert "\\x0a  → All is well.\\x1b[2K\\x0a::error::x: links to 'x\\x0ay'" in shown
 
 
@@ -157,7 +158,7 @@ def test_a_name_cannot_forge_a_finding() -> None:
         ((), 0, "12 files, no findings"),
         ((finding(1, severity="warning"),), 0, "12 files, 1 warning"),
         ((finding(1), finding(2, severity="info")), 1, "12 files, 1 error, 1 info"),
-        ((finding(1, waived="known"),), 0, "12 files, 1 error"),
+        ((finding(1, waived="known"),), 0, "12 files, 1 waived"),
     ],
 )
 def test_only_errors_that_nobody_waived_fail(

@@ -23,7 +23,7 @@ def test_findings_say_all_that_their_rule_says() -> None:
 
 
 def test_errors_stand_first_then_rules_then_paths() -> None:
-    evidence = bundle(link("z", "/x"), link("b", "/x"), file("a.so"))
+    evidence = bundle(link("z", "/x"), link("b", "/y/x"), file("a.so"))
     evidence = dataclasses.replace(evidence, description=JsonFile())
 
     assert found(evidence) == [

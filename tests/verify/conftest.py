@@ -10,15 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.makers.vvm import vvm_bytes
+from tests.rules.bundle.good import MANIFEST, PAPERS
 from vvbuild.binary.elf import section_digest
 from vvbuild.bundle.describe import describe_files
-
-MANIFEST = {
-    "manifest_version": "0.13.1", "name": "n", "brand_name": "b", "uuid": "u", "version": "1.0",
-    "url": "", "command": "run", "port": 1, "icon": "icon.png", "default_sampling_rate": 24000,
-    "frame_rate": 93.75, "terms_of_service": "terms.md", "update_infos": "infos.json",
-    "dependency_licenses": "licenses.json", "supported_features": {},
-}  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -64,9 +59,10 @@ def make_bundle(tmp_path: Path, programs: Path) -> Callable[[], Path]:
         shutil.copy(programs / "run", bundle / "run")
         shutil.copy(programs / "libonnxruntime.so", bundle / "libonnxruntime.so")
         (bundle / "engine_manifest.json").write_text(json.dumps(MANIFEST))
-        for name in ("icon.png", "terms.md", "infos.json", "licenses.json"):
-            (bundle / name).write_bytes(name.encode())
-        (bundle / "model/声.vvm").write_bytes(b"voice")
+        for name, data in PAPERS.items():
+            (bundle / name).parent.mkdir(exist_ok=True)
+            (bundle / name).write_bytes(data)
+        (bundle / "model/声.vvm").write_bytes(vvm_bytes())
         (bundle / "empty").mkdir()
         (bundle / "link").symlink_to("model")
         describe(bundle)

@@ -20,6 +20,8 @@ from vvbuild.runtime.files import hash_file
 
 FILE_NAME = "vvbuild.json"
 SCHEMA = "vvbuild.bundle/1"
+# Where ``gather_licences`` puts the texts of Python and its packages.
+_LICENCES = "licenses/python/"
 
 
 def describe_bundle(
@@ -30,8 +32,9 @@ def describe_bundle(
     host_libraries: object,
     packages: object,
     transforms: Sequence[Transform],
+    origins: Mapping[str, str],
 ) -> bytes:
-    """The content of a bundle's ``vvbuild.json``."""
+    """The content of a bundle's ``vvbuild.json``; ``origins`` are those of its files."""
     row = inputs.release.row
     engine = Digest.of_json([[file.path, file.digest.hex] for file in inputs.engine])
     document = {
@@ -52,7 +55,7 @@ def describe_bundle(
         "bootloader_extra": {file.path: file.digest.hex for file in inputs.extra_sources},
         "host_libraries": host_libraries,
         "transforms": [transform.as_json() for transform in transforms],
-        "files": describe_files(bundle),
+        "files": describe_files(bundle, origins),
     }
     return (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode()
 
@@ -73,8 +76,29 @@ def overrides(inputs: BundleInputs) -> dict[str, object]:
     }
 
 
-def describe_files(bundle: Path) -> dict[str, dict[str, object]]:
-    """Path → kind, size and digest of everything in a bundle but ``vvbuild.json``."""
+def find_origins(
+    frozen: Iterable[str], host: Iterable[str], placed: Iterable[tuple[str, str]]
+) -> dict[str, str]:
+    """Where each file of a bundle came from.
+
+    ``frozen`` are the paths that PyInstaller and the spec left, ``host`` those of them that are
+    the machine's own; ``placed`` are components and paths. What is below ``licenses/python`` was
+    gathered from the environment. The rule `unknown-origin` asks for the rest.
+    """
+    found = dict.fromkeys(frozen, "frozen") | dict.fromkeys(host, "host")
+    return found | {path: component for component, path in placed}
+
+
+def paths_of(host_libraries: object) -> list[str]:
+    """The paths in a bundle of what the freezing step tells of the host's libraries."""
+    rows = host_libraries if isinstance(host_libraries, list) else []
+    return [str(row["path"]) for row in rows]
+
+
+def describe_files(
+    bundle: Path, origins: Mapping[str, str] | None = None
+) -> dict[str, dict[str, object]]:
+    """Path → kind, size, digest and origin of everything in a bundle but ``vvbuild.json``."""
     files: dict[str, dict[str, object]] = {}
     for path, relative, kind in walk(bundle):
         if relative == FILE_NAME:
@@ -86,6 +110,10 @@ def describe_files(bundle: Path) -> dict[str, dict[str, object]]:
         else:
             size = path.stat().st_size
             files[relative] = {"kind": kind, "size": size, "sha256": hash_file(path).hex}
+        if origins is not None and kind != "directory":
+            gathered = "licences" if relative.startswith(_LICENCES) else None
+            origin = origins.get(relative, gathered)
+            files[relative] |= {"origin": origin} if origin is not None else {}
     return files
 
 

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from vvbuild.bundle.steps import artifacts as artifact_steps
 from vvbuild.bundle.steps import components as component_steps
 from vvbuild.bundle.terms import Acceptance, Terms
 from vvbuild.bundle.ways import Fetcher, Ways, choose_ways
@@ -26,6 +25,7 @@ from vvbuild.model.events import Emit
 from vvbuild.model.lock import Lock
 from vvbuild.model.target import Target
 from vvbuild.model.tree import Tree
+from vvbuild.pipeline import artifacts as artifact_steps
 from vvbuild.pipeline.runner import Runner
 from vvbuild.pipeline.step import PlanBuilder
 from vvbuild.runtime.cancel import Cancel

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from vvbuild.bootloader.step import BootloaderWanted, PinnedCompiler, add_bootloader
 from vvbuild.bundle.inputs import BundleInputs
-from vvbuild.bundle.steps import artifacts, assembling, building, components, judging, packing
+from vvbuild.bundle.steps import assembling, building, components, judging, packing
 from vvbuild.fetch.session import Session
+from vvbuild.pipeline import artifacts
 from vvbuild.pipeline.step import Plan, PlanBuilder
 
 
@@ -24,7 +26,14 @@ def plan_bundle(inputs: BundleInputs, session: Session) -> Plan:
     engine = building.add_engine(builder, inputs)
     environment = building.add_environment(builder, inputs, engine, tools["uv"], session)
     compiler = inputs.release.row.bootloader
-    bootloader = building.add_bootloader(builder, inputs, sdist, tools[compiler])
+    wanted = BootloaderWanted(
+        version=inputs.sdist.version,
+        where=inputs.target.platform,
+        variants=("release",),
+        epoch=inputs.release.epoch,
+        compiler=PinnedCompiler(inputs.tools[compiler], tools[compiler]),
+    )
+    bootloader = add_bootloader(builder, wanted, sdist)
     frozen = building.add_freeze(builder, inputs, engine, environment, bootloader)
     parts = assembling.Parts(engine, environment, bootloader, frozen, brought, tools)
     bundle = assembling.add_assemble(builder, inputs, parts)
@@ -32,4 +41,8 @@ def plan_bundle(inputs: BundleInputs, session: Session) -> Plan:
     archives = [
         packing.add_archive(builder, inputs, kind, bundle, verified, tools) for kind in inputs.kinds
     ]
-    return builder.plan(*archives, verified)
+    checked = [
+        judging.add_verify_archive(builder, inputs, kind, archive, tools)
+        for kind, archive in zip(inputs.kinds, archives, strict=True)
+    ]
+    return builder.plan(*archives, verified, *checked)

@@ -166,5 +166,10 @@ def _disk_estimate(download: int, to_run: set[str]) -> int:
 
 
 def _findings(result: RunResult) -> tuple[Finding, ...]:
-    rows = result.made["verify"].facts.get("findings")
-    return tuple(finding_from_json(row) for row in rows) if isinstance(rows, list) else ()
+    """Those of the bundle, and what only its archives show."""
+    found: list[Finding] = []
+    for name, made in result.made.items():
+        rows = made.facts.get("findings") if name.startswith("verify") else None
+        read = [finding_from_json(row) for row in rows] if isinstance(rows, list) else []
+        found += [each for each in read if each not in found]
+    return tuple(found)

@@ -12,6 +12,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from vvbuild.cli import (  # noqa: F401 - each registers its commands
+    bootloader,
     bundle,
     cache,
     check,

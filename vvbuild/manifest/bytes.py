@@ -8,12 +8,14 @@ from typing import TypeVar
 from vvbuild import resources
 from vvbuild.manifest.decode import decode, read_document
 from vvbuild.model.bytes import BytesTables
+from vvbuild.model.content import ContentTable
 from vvbuild.model.loading import LoadingTable, NvidiaTable
 from vvbuild.model.row import Row
 
 TableT = TypeVar("TableT", bound=Row)
 
 TABLES: Mapping[str, type[Row]] = {
+    "content": ContentTable,
     "loading": LoadingTable,
     "nvidia": NvidiaTable,
 }
@@ -24,6 +26,7 @@ TABLES: Mapping[str, type[Row]] = {
 def bytes_tables() -> BytesTables:
     """The tables, read once. Raises :class:`~vvbuild.errors.ManifestError`."""
     return BytesTables(
+        content=_load("content", ContentTable),
         loading=_load("loading", LoadingTable),
         nvidia=_load("nvidia", NvidiaTable),
     )

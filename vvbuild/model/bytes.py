@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
+from vvbuild.model.content import ContentTable
 from vvbuild.model.loading import LoadingTable, NvidiaTable
 
 
 class BytesTables(msgspec.Struct, frozen=True, kw_only=True):
     """What rules over bytes judge by; a field for each file."""
 
+    content: ContentTable
     loading: LoadingTable
     nvidia: NvidiaTable

@@ -19,6 +19,7 @@ from vvbuild.model.compat import Compat
 from vvbuild.model.digest import Digest
 from vvbuild.model.target import Os, Target
 from vvbuild.model.tree import EntryKind
+from vvbuild.rules.data import Document, ModelFacts, PackedFacts
 
 Binary = ElfFacts | PeFacts | MachOFacts
 _OSES: Mapping[type, Os] = {ElfFacts: "linux", PeFacts: "win", MachOFacts: "macos"}
@@ -103,7 +104,11 @@ class Tables:
 class BundleEvidence:
     """The bytes of a bundle as facts.
 
-    ``expected`` is what ``--expect`` says: component → version.
+    ``expected`` is what ``--expect`` says: component → version. ``documents`` are JSON files
+    that rules look into, ``models`` what voice models say of themselves, both by path.
+    ``modules`` are those of the tables' Python modules that are frozen into the program. ``top``
+    is the folder that holds everything, where the bundle is not itself at the root of what was
+    looked at; ``packed`` is its archive, if it came in one.
     """
 
     target: Target | None
@@ -113,6 +118,11 @@ class BundleEvidence:
     description: JsonFile
     tables: Tables
     expected: Mapping[str, str] = field(default_factory=dict)
+    documents: Mapping[str, Document] = field(default_factory=dict)
+    models: Mapping[str, ModelFacts] = field(default_factory=dict)
+    modules: frozenset[str] = frozenset()
+    top: str = ""
+    packed: PackedFacts | None = None
 
     def section(self, name: str) -> Mapping[str, object]:
         """A table of ``vvbuild.json``, empty where it is not there or no table."""

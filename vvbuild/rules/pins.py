@@ -10,6 +10,7 @@ from vvbuild.model.target import covered
 from vvbuild.model.version import clauses, numbers, older, series, within
 from vvbuild.rules.pin_evidence import PinEvidence
 from vvbuild.rules.registry import Family, Found
+from vvbuild.rules.shared import MODELS_FORMAT
 
 rule = Family(PinEvidence)
 
@@ -93,13 +94,7 @@ def core_ort_filename(evidence: PinEvidence) -> Iterator[Found]:
         )
 
 
-@rule(
-    "models-format",
-    "error",
-    why="A core refuses voice models of a format that it does not know.",
-    source=f"{_CORE}#1400",
-    fix="Pin models of the core's series.",
-)
+@rule.about(MODELS_FORMAT)
 def models_format(evidence: PinEvidence) -> Iterator[Found]:
     """The voice models have a format that the core loads."""
     row, pin = evidence.core_row, evidence.pins.get("models")

@@ -12,6 +12,7 @@ from vvbuild.model.target import covered
 from vvbuild.model.version import numbers, within
 from vvbuild.rules.pin_evidence import PinEvidence
 from vvbuild.rules.registry import Family, Found
+from vvbuild.rules.shared import MODELS_MIXED
 
 rule = Family(PinEvidence)
 
@@ -108,14 +109,7 @@ def engine_version_placeholder(evidence: PinEvidence) -> Iterator[Found]:
         yield Found(f"the engine's version is {evidence.engine!r}", "engine.version")
 
 
-@rule(
-    "models-mixed",
-    "error",
-    why="The downloader takes every voice model of a release, and from 0.16.2 on a release holds "
-    "those of VOICEVOX Nemo too.",
-    source=f"{_ENGINE}#1830",
-    fix="Set `pattern` of the models, such as [!n]* for VOICEVOX and n* for Nemo.",
-)
+@rule.about(MODELS_MIXED)
 def models_mixed(evidence: PinEvidence) -> Iterator[Found]:
     """A release with other products' voices is taken by a pattern."""
     pin = evidence.pins.get("models")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-
-import msgspec
 
 from vvbuild.binary.elf import is_elf
 from vvbuild.binary.elf_sections import section_digest
@@ -19,16 +17,20 @@ from vvbuild.fetch.store import walk
 from vvbuild.manifest.bytes import bytes_tables
 from vvbuild.manifest.compat import compat_tables
 from vvbuild.manifest.targets import program_name, target_table
+from vvbuild.model.content import ContentTable
 from vvbuild.model.digest import Digest
 from vvbuild.model.target import Target
 from vvbuild.model.tree import EntryKind
+from vvbuild.rules.data import PackedFacts
 from vvbuild.rules.evidence import BundleEvidence, FileFacts, JsonFile, Tables
 from vvbuild.runtime.cancel import Cancel
 from vvbuild.runtime.files import hash_file
 from vvbuild.verify.asked import asked_names
+from vvbuild.verify.data import frozen_modules, read_document, read_documents, read_models
+from vvbuild.verify.listing import Listed
 
 _PROGRAM = "run"
-_MOST_JSON_BYTES = 64 << 20
+_MANIFEST = "engine_manifest.json"
 _HEAD = 512
 # Hashing leaves Python's lock, so a second thread keeps a second core busy.
 _HASHERS = 2
@@ -39,39 +41,75 @@ def gather_facts(
     target: Target | None,
     cancel: Cancel,
     *,
-    modes: Mapping[str, int] | None = None,
+    members: Mapping[str, Listed] | None = None,
     expected: Mapping[str, str] | None = None,
+    packed: PackedFacts | None = None,
+    named: Target | None = None,
 ) -> BundleEvidence:
-    """Read a bundle: every file's digest, the headers of its libraries, its two JSON files.
+    """Read a bundle: every file's digest, the headers of its libraries, its data.
 
-    Without ``target``, the one that ``vvbuild.json`` names counts, if it names one. ``modes`` are
-    those that an archive tells, which the directory that it was unpacked into may not show.
-    Raises :class:`UsageError` for what no bundle can hold, such as a device or a socket.
+    ``bundle`` may hold it in one folder, as archives do. Without ``target``, the one that
+    ``vvbuild.json`` names counts, else the one that its archive is called after (``named``).
+    ``members`` are what an archive (``packed``) tells of modes and links, which the directory that
+    it was unpacked into may not show. Raises :class:`UsageError` for what no bundle can hold, such
+    as a device or a socket.
     """
+    top = _top(bundle)
+    if top:
+        bundle /= top
+        inside = f"{top}/"
+        members = members and {path.removeprefix(inside): row for path, row in members.items()}
     description = _read_json(bundle / "vvbuild.json")
-    target = target or _target_of(description)
+    target = target or _target_of(description) or named
     try:
-        members = list(walk(bundle))
+        found = list(walk(bundle))
     except ValueError as error:
         raise UsageError(f"{bundle} is not a bundle: {error}.") from error
-    program = _program(target, {relative for _, relative, _ in members})
+    program = _program(target, {relative for _, relative, _ in found})
     with ThreadPoolExecutor(_HASHERS) as pool:
         try:
-            digests = _hashing(members, pool, cancel)
+            digests = _hashing(found, pool, cancel)
             files = {
-                relative: _file_facts(path, relative, kind, relative == program, modes, cancel)
-                for path, relative, kind in members
+                relative: _file_facts(path, relative, kind, relative == program, cancel)
+                for path, relative, kind in found
             }
             for relative, digest in digests.items():
                 files[relative] = replace(files[relative], sha256=digest.result())
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    manifest = _read_json(bundle / "engine_manifest.json")
+    if members is not None:
+        files = dict(_as_packed(files, members))
+    manifest = _read_json(bundle / _MANIFEST)
     tables = Tables(bytes_tables(), compat_tables())
+    content = tables.bytes.content
     return BundleEvidence(
-        target, program, files, manifest, description, tables, dict(expected or {})
+        target,
+        program,
+        files,
+        manifest,
+        description,
+        tables,
+        dict(expected or {}),
+        documents=read_documents(bundle, files, manifest.data or {}, content),
+        models=read_models(bundle, files),
+        modules=_modules(bundle / program, files.get(program), content),
+        top=top,
+        packed=packed,
     )
+
+
+def _top(directory: Path) -> str:
+    """The one folder that holds a whole bundle, ``""`` where the bundle lies there itself."""
+    names = [path.name for path in directory.iterdir()]
+    alone = len(names) == 1 and not (directory / names[0]).is_symlink()
+    return names[0] if alone and (directory / names[0] / _MANIFEST).is_file() else ""
+
+
+def _modules(program: Path, facts: FileFacts | None, content: ContentTable) -> frozenset[str]:
+    if facts is None or facts.kind not in ("file", "program"):
+        return frozenset()
+    return frozen_modules(program, content.modules())
 
 
 def _program(target: Target | None, paths: Set[str]) -> str:
@@ -96,7 +134,6 @@ def _file_facts(
     relative: str,
     kind: EntryKind,
     is_program: bool,
-    modes: Mapping[str, int] | None,
     cancel: Cancel,
 ) -> FileFacts:
     cancel.check()
@@ -105,7 +142,7 @@ def _file_facts(
     if kind == "link":
         return FileFacts(relative, kind, link=path.readlink().as_posix())
     facts = path.stat()
-    mode = stat.S_IMODE(facts.st_mode) if modes is None else modes.get(relative)
+    mode = stat.S_IMODE(facts.st_mode)
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
     plain = FileFacts(relative, kind, facts.st_size, mode=mode, head=head)
@@ -120,22 +157,28 @@ def _file_facts(
         return replace(plain, malformed=error.message)
 
 
+def _as_packed(
+    files: Mapping[str, FileFacts], members: Mapping[str, Listed]
+) -> Iterator[tuple[str, FileFacts]]:
+    """Modes and links as the archive has them; its links were not unpacked."""
+    links = {path: row for path, row in members.items() if row.link is not None}
+    for path, file in files.items():
+        inside = f"{path}/"
+        if file.kind == "directory" and any(each.startswith(inside) for each in links):
+            continue
+        row = members.get(path)
+        yield path, replace(file, mode=row.mode if row is not None else None)
+    for path, row in links.items():
+        yield path, FileFacts(path, "link", link=row.link, mode=row.mode)
+
+
 def _read_json(path: Path) -> JsonFile:
-    try:
-        facts = path.lstat()
-        # Not through a link: a hostile bundle's may lead to a device that never ends.
-        if not stat.S_ISREG(facts.st_mode):
-            return JsonFile(problem="is not a file")
-        if facts.st_size > _MOST_JSON_BYTES:
-            return JsonFile(problem=f"is larger than {_MOST_JSON_BYTES >> 20} MiB")
-        data = msgspec.json.decode(path.read_bytes())
-    except FileNotFoundError:
+    if not path.is_symlink() and not path.exists():
         return JsonFile()
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return JsonFile(problem=f"is not JSON: {error}")
-    if not isinstance(data, dict):
-        return JsonFile(problem="is not a JSON object")
-    return JsonFile(data)
+    document = read_document(path)
+    if isinstance(document.value, dict):
+        return JsonFile(document.value)
+    return JsonFile(problem=document.problem or "is not a JSON object")
 
 
 def _target_of(description: JsonFile) -> Target | None:

@@ -7,6 +7,7 @@ the one finding that it must have. Real trees of tiny files are laid out by ``tr
 from __future__ import annotations
 
 import functools
+import json
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -73,6 +74,16 @@ MANIFEST: dict[str, object] = {
     "default_sampling_rate": 24000, "frame_rate": 93.75, "terms_of_service": "terms.md",
     "update_infos": "infos.json", "dependency_licenses": "licenses.json", "supported_features": {},
 }  # fmt: skip
+_LICENSED = ("CUDA Toolkit", "cuDNN", "ONNX Runtime", "Python", "libsndfile", "Open JTalk")
+_TEXT = "Permission is hereby granted. " * 5
+PNG = b"\x89PNG\r\n\x1a\n"
+PAPERS: dict[str, bytes] = {
+    "resources/icon.png": PNG,
+    "terms.md": b"terms",
+    "infos.json": json.dumps([{"version": "1.0", "descriptions": ["first"]}]).encode(),
+    "licenses.json": json.dumps([{"name": name, "text": _TEXT} for name in _LICENSED]).encode(),
+}
+"""What the manifest names, as real files have it."""
 RUN = file("run", kind="program", binary=elf(), text=SHA["text"])
 GOOD = [
     RUN,
@@ -112,9 +123,13 @@ def bundle(
     promised: list[FileFacts] | None = None,
     expected: dict[str, str] | None = None,
     good: list[FileFacts] | None = None,
+    seen: dict[str, Any] | None = None,
     **description: object,
 ) -> BundleEvidence:
-    """A good bundle with some files changed, added or taken away, and vvbuild.json in step."""
+    """A good bundle with some files changed, added or taken away, and vvbuild.json in step.
+
+    ``seen`` are further fields of the evidence: ``documents``, ``models``, ``packed`` …
+    """
     gone = (without,) if isinstance(without, str) else without
     files = {each.path: each for each in [*(good or GOOD), *changes] if each.path not in gone}
     if not isinstance(manifest, JsonFile):
@@ -127,7 +142,9 @@ def bundle(
         **description,
     }
     tables = Tables(bytes_tables(), compat_tables())
-    return BundleEvidence(target, program, files, manifest, JsonFile(about), tables, expected or {})
+    return BundleEvidence(
+        target, program, files, manifest, JsonFile(about), tables, expected or {}, **(seen or {})
+    )
 
 
 def windows(*changes: FileFacts, **options: Any) -> BundleEvidence:

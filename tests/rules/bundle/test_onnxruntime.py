@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import pytest
 
-from tests.rules.bundle.good import SHA, bundle, elf, file, only
+from tests.rules.bundle.good import SHA, bundle, elf, file, macho, only, pe
 from vvbuild.model.target import Target
 
 # ONNX Runtime and models
@@ -24,15 +23,15 @@ from vvbuild.model.target import Target
 def test_b005_onnx_runtime_must_lie_beside_the_program(target: str, name: str) -> None:
     chosen = Target.parse(target)
     program = "run.exe" if chosen.os == "win" else "run"
-    other = [file(program, kind="program", binary=elf("arm64"), text=SHA["text"])]
-    if chosen.arch == "x64":
-        other = [dataclasses.replace(other[0], binary=elf())]
+    made = {"linux": elf, "macos": macho, "win": pe}[chosen.os]
+    arch = {"cpu" if chosen.os == "macos" else "machine": chosen.arch}
+    other = [file(program, kind="program", binary=made(**arch), text=SHA["text"])]
     options: dict[str, Any] = {
         "target": chosen, "program": program, "manifest": {"command": program},
-        "without": "libonnxruntime.so",
+        "without": ("libonnxruntime.so", *(["run"] if chosen.os == "win" else [])),
     }  # fmt: skip
 
-    deep = file(f"lib/{name}", binary=elf(chosen.arch) if chosen.os == "linux" else None)
+    deep = file(f"lib/{name}", binary=made(**arch))
     assert only(bundle(*other, deep, **options), "provider-missing").message == (
         f"there is no {name} in the bundle's root"
     )

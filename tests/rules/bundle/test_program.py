@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from tests.rules.bundle.good import GOOD, SHA, bundle, file, found, only
-from vvbuild.model.target import Target
+from tests.rules.bundle.good import GOOD, SHA, bundle, file, found, only, windows
 
 
 def test_a_good_bundle_has_no_findings() -> None:
@@ -28,17 +27,9 @@ def test_an_empty_program_is_stopped() -> None:
 
 
 def test_b090_a_windows_bundle_needs_an_exe() -> None:
-    windows = Target.parse("win-x64-cpu")
-    evidence = bundle(file("onnxruntime.dll"), target=windows, program="run.exe")
-
-    assert found(evidence) == [
-        ("manifest-command", "engine_manifest.json"), ("program-missing", None),
-    ]  # fmt: skip
-    good = bundle(
-        file("onnxruntime.dll"), file("run.exe"), target=windows, program="run.exe",
-        manifest={"command": "run.exe"},
-    )  # fmt: skip
-    assert found(good) == []
+    assert found(windows(without="run.exe")) == [("program-missing", None)]
+    assert found(windows(program="run", manifest={"command": "run"})) == [("program-missing", None)]
+    assert found(windows()) == []
 
 
 def test_b090_a_linux_bundle_must_not_start_an_exe() -> None:

@@ -10,7 +10,8 @@ import vvbuild.rules.bundle  # noqa: F401 - registers the rules
 from tests.makers.elf import elf_bytes
 from tests.makers.macho import macho_bytes
 from tests.makers.pe import pe_bytes
-from tests.rules.bundle.good import MANIFEST
+from tests.makers.vvm import vvm_bytes
+from tests.rules.bundle.good import MANIFEST, PAPERS
 from vvbuild.model.finding import Finding
 from vvbuild.model.target import Target
 from vvbuild.rules.evidence import BundleEvidence
@@ -62,13 +63,11 @@ def onnxruntime(target: str, version: str = "1.23.2") -> dict[str, bytes]:
 def tree(folder: Path, files: Files | None = None, *, target: str = "linux-x64-cpu") -> Path:
     """Write a bundle: a good one with ``files`` added, changed, or (``None``) left out."""
     run = next(iter(program(target)))
-    papers = {name: name.encode() for name in ("terms.md", "infos.json", "licenses.json")}
     good = {
         **program(target),
         **onnxruntime(target),
-        **papers,
-        "resources/icon.png": b"icon",
-        "model/0.vvm": b"voice",
+        **PAPERS,
+        "model/0.vvm": vvm_bytes(),
         "engine_manifest.json": json.dumps({**MANIFEST, "command": run}).encode(),
     }
     for path, data in {**good, **(files or {})}.items():

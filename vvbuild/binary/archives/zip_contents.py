@@ -33,6 +33,7 @@ class ZipContents:
         self._lock = threading.Lock()
 
     def read(self, offset: int, size: int) -> bytes:
+        """Exactly so many bytes of the archive; threads take turns."""
         with self._lock:
             self._stream.seek(offset)
             data = self._stream.read(size)

@@ -6,14 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from vvbuild.bootloader.step import bootloader_facts
 from vvbuild.bundle.assemble import finished_manifest, gather_licences, place
-from vvbuild.bundle.describe import FILE_NAME, describe_bundle, overrides
+from vvbuild.bundle.describe import (
+    FILE_NAME,
+    describe_bundle,
+    find_origins,
+    overrides,
+    paths_of,
+)
 from vvbuild.bundle.inputs import BundleInputs
-from vvbuild.bundle.steps.artifacts import tool_path
 from vvbuild.bundle.transform import Transform, replace_file, set_soname
+from vvbuild.fetch.store import walk
 from vvbuild.manifest.recipe import placements
 from vvbuild.manifest.targets import program_name
 from vvbuild.model.digest import Digest
+from vvbuild.pipeline.artifacts import tool_path
 from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
 
 _MANIFEST = "engine_manifest.json"
@@ -41,6 +49,7 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
     def run(context: StepContext) -> Facts:
         bundle = context.out / "bundle"
         context.store.export(context.inputs[parts.frozen].tree, context.out)
+        frozen = [relative for _, relative, _ in walk(bundle)]
         components = {name: [context.tree(step)] for name, step in parts.components.items()}
         components["engine"] = [context.tree(parts.engine)]
         placed = place(rows, components, bundle, versions)
@@ -59,13 +68,17 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
             if placement.soname is not None
         ]
         transforms.append(_finish_manifest(bundle, row.engine.version, command))
+        host = context.facts(parts.frozen)["host_libraries"]
         description = describe_bundle(
             inputs,
             bundle,
-            bootloader=context.facts(parts.bootloader),
-            host_libraries=context.facts(parts.frozen)["host_libraries"],
+            bootloader=bootloader_facts(context.facts(parts.bootloader)).recorded(),
+            host_libraries=host,
             packages=context.facts(parts.environment)["packages"],
             transforms=transforms,
+            origins=find_origins(
+                frozen, paths_of(host), [(row.component, where) for row, where in placed]
+            ),
         )
         (bundle / FILE_NAME).write_bytes(description)
         return {}

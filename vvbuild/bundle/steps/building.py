@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from vvbuild.bundle.bootloader import build_bootloader
+from vvbuild.bootloader.step import bootloader_facts
 from vvbuild.bundle.environment import environment_packages, make_environment
 from vvbuild.bundle.freeze import freeze
 from vvbuild.bundle.inputs import BundleInputs
-from vvbuild.bundle.steps.artifacts import tool_path
 from vvbuild.bundle.wheels import lay_out_wheels
 from vvbuild.errors import ManifestError
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.store import copy_file
-from vvbuild.manifest.targets import platform_row, program_name
+from vvbuild.manifest.targets import program_name
+from vvbuild.pipeline.artifacts import tool_path
 from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
 
 
@@ -80,54 +79,6 @@ def add_environment(
     )
 
 
-def add_bootloader(builder: PlanBuilder, inputs: BundleInputs, sdist: str, compiler: str) -> str:
-    """Build PyInstaller's bootloader with the extra C files."""
-    row = platform_row(inputs.target.platform)
-    tool = inputs.tools[inputs.release.row.bootloader]
-    if not sdist:
-        raise ManifestError(f"The release pins no PyInstaller sdist for {inputs.target}.")
-
-    def run(context: StepContext) -> Facts:
-        (archive,) = context.tree(sdist).iterdir()
-        build = build_bootloader(
-            sdist=archive,
-            zig=tool_path(context, compiler, tool),
-            zig_target=row.zig,
-            waf_target_arch=row.waf_arch,
-            extra_sources=[file.source for file in inputs.extra_sources],
-            variant="release",
-            python=Path(sys.executable),
-            work=context.work,
-            dest=context.out,
-            epoch=inputs.release.epoch,
-            cancel=context.cancel,
-            emit=context.emit,
-        )
-        return {
-            "file": build.path.name,
-            "sha256": build.sha256.hex,
-            "text_sha256": build.text.hex if build.text else "",
-            "pyinstaller": build.version,
-            "platform": build.platform,
-            "compiler": f"{tool.name} {tool.version}",
-            "compiler_target": row.zig,
-        }
-
-    return builder.add(
-        "bootloader",
-        run,
-        inputs=(sdist, compiler),
-        parameters={
-            "extra": {file.path: file.digest.hex for file in inputs.extra_sources},
-            "target": row.zig,
-            "waf_arch": row.waf_arch,
-            "epoch": inputs.release.epoch,
-        },
-        code=("vvbuild.bundle.bootloader",),
-        why=f"PyInstaller's for {inputs.target.platform}, plus {_c_files(inputs)}",
-    )
-
-
 def add_freeze(
     builder: PlanBuilder, inputs: BundleInputs, engine: str, environment: str, bootloader: str
 ) -> str:
@@ -135,15 +86,15 @@ def add_freeze(
     row = inputs.release.row.engine
 
     def run(context: StepContext) -> Facts:
-        built = context.facts(bootloader)
+        built = bootloader_facts(context.facts(bootloader))
         report = freeze(
             python=inputs.python.executable,
             site_packages=context.tree(environment) / "site-packages",
             engine=context.tree(engine),
             spec=row.spec,
-            bootloader=context.tree(bootloader) / str(built["file"]),
-            bootloader_version=str(built["pyinstaller"]),
-            bootloader_platform=str(built["platform"]),
+            bootloader=context.tree(bootloader) / built.files[0].file,
+            bootloader_version=built.pyinstaller,
+            bootloader_platform=built.platform,
             work=context.work,
             dest=context.out / "bundle",
             epoch=inputs.release.epoch,
@@ -170,8 +121,3 @@ def add_freeze(
         code=("vvbuild.bundle.freeze",),
         why=f"{program_name(row.program, inputs.target.platform)} with PyInstaller",
     )
-
-
-def _c_files(inputs: BundleInputs) -> str:
-    number = len(inputs.extra_sources)
-    return f"{number} C file" if number == 1 else f"{number} C files"

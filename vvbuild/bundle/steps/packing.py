@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from vvbuild.bundle.archive.write import write_archives
 from vvbuild.bundle.inputs import BundleInputs
-from vvbuild.bundle.steps.artifacts import tool_path
 from vvbuild.model.release import ArchiveKind
 from vvbuild.model.size import ByteSize
+from vvbuild.pipeline.artifacts import tool_path
 from vvbuild.pipeline.step import Facts, PlanBuilder, StepContext
 
 

@@ -80,7 +80,7 @@ def _listed(page: Page) -> Iterator[IndexFile]:
     for file in _files(page):
         try:
             yield IndexFile(file.filename, _location(file, page))
-        except AttemptError:
+        except AttemptError:  # noqa: PERF203 - each row is judged by itself
             # A broken row among good ones is none of ours.
             continue
 

@@ -15,7 +15,12 @@ _INTRO = (
     "status 1, unless a waiver of the release accepts it; `bundle` then packs nothing."
 )
 
-_OVER = {"BundleEvidence": "bundle", "PinEvidence": "pins", "WaiverEvidence": "waivers"}
+_OVER = {
+    "BundleEvidence": "bundle",
+    "BundleSetEvidence": "bundles",
+    "PinEvidence": "pins",
+    "WaiverEvidence": "waivers",
+}
 
 
 def rules_page(rules: Iterable[Rule]) -> str:

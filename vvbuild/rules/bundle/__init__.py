@@ -5,10 +5,14 @@ from __future__ import annotations
 from vvbuild.rules.bundle import (  # noqa: F401 - they register their rules
     binaries,
     contents,
+    engine,
     linking,
     manifest,
     members,
     models,
+    names,
     onnxruntime,
+    papers,
     program,
+    versions,
 )

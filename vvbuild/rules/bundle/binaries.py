@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from vvbuild.rules.bundle.wording import together
 from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import Family, Found
 
 rule = Family(BundleEvidence)
-
-_LIBRARY = {"linux": "libonnxruntime.so", "macos": "libonnxruntime.dylib", "win": "onnxruntime.dll"}
-_SHARED_LIBRARY = re.compile(r"\.so(\.[0-9]+)*$")
 
 
 @rule(
@@ -42,11 +39,16 @@ def wrong_arch(evidence: BundleEvidence) -> Iterator[Found]:
     fix="Build again from verified artifacts.",
 )
 def binary_malformed(evidence: BundleEvidence) -> Iterator[Found]:
-    """Programs and shared libraries on Linux are ELF files that can be read."""
-    if evidence.target is None or evidence.target.os != "linux":
-        return
+    """What is called a program or a library is one, and its headers can be read."""
+    table = evidence.tables.bytes.content
+    groups: dict[str, list[str]] = {}
     for path, file in evidence.files.items():
-        is_code = _SHARED_LIBRARY.search(path) or (path == evidence.program and file.size)
-        readable = file.kind in ("link", "directory") or file.elf is not None
-        if is_code and not readable:
-            yield Found("is not an ELF file that can be read", path)
+        # An empty one has a finding of its own: `zero-byte-data`, or `program-missing`.
+        if file.kind not in ("file", "program") or not file.size or file.binary is not None:
+            continue
+        if file.malformed is not None:
+            groups.setdefault(f"cannot be read: {file.malformed}", []).append(path)
+        elif path == evidence.program or table.is_code(path, evidence.os):
+            groups.setdefault("is neither a program nor a library", []).append(path)
+    for words, paths in groups.items():
+        yield together(paths, words, f"{{n}} files: each {words}")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.bundle.conftest import write_sdist
-from vvbuild.bundle import bootloader_source
-from vvbuild.bundle.bootloader_source import unpack_bootloader_source
+from tests.workshop import write_sdist
+from vvbuild.bootloader import source as bootloader_source
+from vvbuild.bootloader.source import unpack_bootloader_source
 from vvbuild.errors import BootloaderError, HostileArchiveError, VvbuildError
 from vvbuild.runtime.cancel import Cancel
 

@@ -10,43 +10,28 @@ from pathlib import Path
 
 import pytest
 
-from vvbuild.bundle import waf_cc
-from vvbuild.bundle.bootloader_tools import plain_directory, write_tools
-from vvbuild.bundle.waf_cc import compiler_command
-from vvbuild.bundle.waf_log import failure_context, progress_of
-from vvbuild.errors import BootloaderError
+from vvbuild.bootloader import waf_cc
+from vvbuild.bootloader.compilers import Compiler
+from vvbuild.bootloader.room import plain_directory, write_tools
+from vvbuild.bootloader.waf_cc import compiler_command
+from vvbuild.bootloader.waf_log import failure_context, progress_of
 
+_TARGET = "x86_64-linux-gnu.2.17"
 _SETTINGS = {
-    "zig": "/store/zig",
-    "target": "x86_64-linux-gnu.2.17",
+    "command": ["/store/zig", "cc", "-target", _TARGET],
     "replaced": {"-m64": "", "-mwindows": "-Wl,--subsystem,windows"},
+    "preprocessor": {_TARGET: "x86_64-linux-gnu"},
 }
 
 
 def test_the_compiler_is_zig_for_the_target_with_its_glibc() -> None:
     command = compiler_command(_SETTINGS, ["-O2", "-c", "main.c"])
-    assert command == [
-        "/store/zig",
-        "cc",
-        "-target",
-        "x86_64-linux-gnu.2.17",
-        "-O2",
-        "-c",
-        "main.c",
-    ]
+    assert command == ["/store/zig", "cc", "-target", _TARGET, "-O2", "-c", "main.c"]
 
 
-@pytest.mark.parametrize(
-    ("target", "plain"),
-    [
-        ("x86_64-linux-gnu.2.17", "x86_64-linux-gnu"),
-        ("aarch64-macos.11.0-none", "aarch64-macos-none"),
-        ("x86_64-windows-gnu", "x86_64-windows-gnu"),
-    ],
-)
-def test_the_preprocessor_gets_a_target_without_versions(target: str, plain: str) -> None:
-    command = compiler_command(_SETTINGS | {"target": target}, ["-dM", "-E", "-"])
-    assert command[3] == plain
+def test_the_preprocessor_gets_a_target_without_versions() -> None:
+    command = compiler_command(_SETTINGS, ["-dM", "-E", "-"])
+    assert command[3] == "x86_64-linux-gnu"
 
 
 def test_arguments_that_zig_refuses_are_replaced_as_whole_words() -> None:
@@ -64,33 +49,28 @@ def test_the_compiler_runs_from_any_path_and_ignores_the_users_python_settings(
     zig.chmod(0o755)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "json.py").write_text("raise SystemExit('imported by accident')")
-    tools = write_tools(
-        tmp_path / "tools", python=Path(sys.executable), zig=zig, target="T", replaced={"-m64": ""}
+    compiler = Compiler(
+        "zig", (str(zig), "cc", "-target", "T"), (str(zig), "ar"), {}, replaced={"-m64": ""}
     )
+    tools = write_tools(tmp_path / "tools", python=Path(sys.executable), compiler=compiler)
     arguments = ["-m64", '-DX="a b"', "$HOME", "日本.c"]
     shown = subprocess.run([tools.compiler, *arguments], capture_output=True, check=True)
     assert shown.stdout.decode() == 'cc|-target|T|-DX="a b"|$HOME|日本.c|'
+    packed = subprocess.run([tools.archiver, "rcs", "a b.a"], capture_output=True, check=True)
+    assert packed.stdout == b"ar|rcs|a b.a|"
     assert subprocess.run([tools.nothing, "x"], capture_output=True, check=True).stdout == b""
-
-
-def test_a_zig_that_cannot_be_started_is_refused_before_waf_hides_it(tmp_path: Path) -> None:
-    (tmp_path / "zig").write_text("not executable")
-    with pytest.raises(BootloaderError, match="cannot be started"):
-        write_tools(
-            tmp_path / "t", python=Path("python"), zig=tmp_path / "zig", target="T", replaced={}
-        )
 
 
 def test_the_wrapper_needs_nothing_of_ours(tmp_path: Path) -> None:
     """It runs under `-I -S`: an import of vvbuild or of a package would fail there."""
     copied = tmp_path / "waf_cc.py"
     shutil.copyfile(waf_cc.__file__, copied)
-    settings = {"zig": sys.executable, "target": "T", "replaced": {}}
+    settings = {"command": [sys.executable, "cc"], "replaced": {}, "preprocessor": {}}
     copied.with_suffix(".json").write_text(json.dumps(settings))
     done = subprocess.run(
         [sys.executable, "-I", "-S", copied], capture_output=True, text=True, check=False
     )
-    # It became `python cc -target T`, and there is no such script.
+    # It became `python cc`, and there is no such script.
     assert "can't open file" in done.stderr
 
 

@@ -1,34 +1,30 @@
-"""The C compiler that waf sees: ``zig cc`` for one target, told in words that zig knows.
+"""The C compiler that waf sees, told in words that the real one knows.
 
 Runs as a program of its own in a bare interpreter, so it imports nothing of vvbuild. It reads
-``waf_cc.json`` beside itself: the path of ``zig``, the ``target``, and ``replaced``: for each
-argument that waf passes and zig refuses or ignores, what to pass instead (nothing, if empty).
+``waf_cc.json`` beside itself: the ``command`` of the compiler, ``replaced``: for each argument
+that waf passes and the compiler refuses or ignores, what to pass instead (nothing, if empty), and
+``preprocessor``: for each word of the command, what stands for it when only preprocessing.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_VERSION_IN_TARGET = re.compile(r"\.[0-9.]+")
-
 
 def compiler_command(settings: Mapping[str, Any], arguments: Sequence[str]) -> list[str]:
     """The command that stands for a call of the compiler by waf."""
-    target: str = settings["target"]
+    command: Sequence[str] = settings["command"]
     if "-E" in arguments:
-        # zig hands a run of the preprocessor to clang as it is, and clang knows no glibc version
-        # in a target ("version '.2.17' in target triple … is invalid").
-        target = _VERSION_IN_TARGET.sub("", target)
+        command = [settings["preprocessor"].get(word, word) for word in command]
     replaced: Mapping[str, str] = settings["replaced"]
     words = [replaced.get(word, word) for word in arguments]
-    return [settings["zig"], "cc", "-target", target, *filter(None, words)]
+    return [*command, *filter(None, words)]
 
 
 def main() -> int:

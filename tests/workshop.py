@@ -1,4 +1,4 @@
-"""What the tests of bundle's working parts share: recorded events, real tools, small sdists."""
+"""What tests of building parts share: recorded events, real tools, small sdists. A plugin."""
 
 from __future__ import annotations
 
@@ -17,20 +17,24 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from vvbuild.bundle.bootloader import BootloaderBuild, build_bootloader
+from vvbuild.bootloader.build import BootloaderBuild, BuiltFile, Variant, build_bootloader
+from vvbuild.bootloader.compilers import Compiler, zig_compiler
 from vvbuild.fetch.session import Session
 from vvbuild.fetch.transfer import fetch_artifact
+from vvbuild.manifest.bootloader import hint_values
 from vvbuild.model.artifact import Artifact
 from vvbuild.model.digest import Digest
 from vvbuild.model.events import Event, Note, silent
 from vvbuild.model.reference import Reference
 from vvbuild.model.size import ByteSize
+from vvbuild.model.target import Platform
 from vvbuild.runtime.cancel import Cancel
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[1]
 _LOCKS = _ROOT / "manifests" / "locks"
 EXTRA_SOURCES = (_ROOT / "bootloader_extra" / "vvbuild_gpu_hint.c",)
 EPOCH = 1_700_000_000
+PYINSTALLER = "6.22.3"
 
 
 @dataclass
@@ -83,22 +87,40 @@ def tools(pytestconfig: pytest.Config) -> Tools:
 
 
 @pytest.fixture(scope="session")
-def linux_bootloader(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> BootloaderBuild:
+def linux_bootloader(tools: Tools, tmp_path_factory: pytest.TempPathFactory) -> BuiltFile:
     """A bootloader for Linux x64, built for real, in a directory with a plain name."""
-    folder = tmp_path_factory.mktemp("bootloader")
+    return real_bootloader(
+        tools, tmp_path_factory.mktemp("bootloader"), where=Platform("linux", "x64")
+    ).files[0]
+
+
+def real_bootloader(
+    tools: Tools,
+    folder: Path,
+    *,
+    where: Platform,
+    variants: tuple[Variant, ...] = ("release",),
+    extra: tuple[Path, ...] = EXTRA_SOURCES,
+    compiler: Compiler | None = None,
+    sdist: Path | None = None,
+    version: str = PYINSTALLER,
+    zig_cache: Path | None = None,
+) -> BootloaderBuild:
+    """Build below ``folder`` with the pinned zig, or another compiler."""
     return build_bootloader(
-        sdist=tools.sdist,
-        zig=tools.zig,
-        zig_target="x86_64-linux-gnu.2.17",
-        waf_target_arch=None,
-        extra_sources=EXTRA_SOURCES,
-        variant="release",
+        sdist=sdist or tools.sdist,
+        version=version,
+        where=where,
+        compiler=compiler or zig_compiler(tools.zig, where, {"name": "zig"}),
+        extra_sources=extra,
+        hints=hint_values(),
+        variants=variants,
         work=folder / "work",
         dest=folder / "out",
         epoch=EPOCH,
         cancel=Cancel(),
         emit=silent,
-        zig_cache=tools.zig_cache,
+        zig_cache=zig_cache or tools.zig_cache,
     )
 
 

@@ -9,12 +9,13 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from vvbuild.bundle import waf_cc
+from vvbuild.bootloader import waf_cc
+from vvbuild.bootloader.compilers import Compiler
 from vvbuild.errors import BootloaderError
 from vvbuild.runtime.files import remove_tree
 
@@ -23,9 +24,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./\\:~+@-]+")
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Programs made for one build: the compiler, and one that does nothing."""
+    """Programs made for one build: the compiler, its ``ar``, and one that does nothing."""
 
     compiler: Path
+    archiver: Path
     nothing: Path
 
 
@@ -59,27 +61,35 @@ def _bases(work: Path) -> Iterator[Path]:
     yield from (path for path in (Path("/tmp"), Path("/var/tmp")) if os.access(path, os.W_OK))  # noqa: S108
 
 
-def write_tools(
-    folder: Path, *, python: Path, zig: Path, target: str, replaced: Mapping[str, str]
-) -> Tools:
-    """Write the programs that waf calls: one file each, since waf passes no arguments to them.
-
-    Raises :class:`BootloaderError` where ``zig`` cannot be started: waf would hide that.
-    """
-    if not os.access(zig, os.X_OK) or zig.is_dir():
-        raise BootloaderError("zig cannot be started.", context={"zig": zig})
+def write_tools(folder: Path, *, python: Path, compiler: Compiler) -> Tools:
+    """Write the programs that waf calls: one file each, since waf passes no arguments to them."""
     folder.mkdir(parents=True)
     wrapper = folder / "waf_cc.py"
     shutil.copyfile(waf_cc.__file__, wrapper)
-    settings = {"zig": str(zig.resolve()), "target": target, "replaced": dict(replaced)}
+    settings = {
+        "command": compiler.command,
+        "replaced": dict(compiler.replaced),
+        "preprocessor": dict(compiler.preprocessor),
+    }
     wrapper.with_suffix(".json").write_text(json.dumps(settings), "utf-8")
     # -I -S: neither the user's environment nor site-packages decide what the compiler does.
     words = [str(python), "-I", "-S", "-X", "utf8", str(wrapper)]
     if os.name == "nt":
-        compiler = _script(folder / "cc.cmd", f"@{subprocess.list2cmdline(words)} %*\r\n")
-        return Tools(compiler, _script(folder / "nothing.cmd", "@exit /b 0\r\n"))
-    compiler = _script(folder / "cc", f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
-    return Tools(compiler, _script(folder / "nothing", "#!/bin/sh\nexit 0\n"))
+        lines = (subprocess.list2cmdline(each) for each in (words, compiler.archiver))
+        script, archiver = (f"@{line} %*\r\n" for line in lines)
+        return Tools(
+            _script(folder / "cc.cmd", script),
+            _script(folder / "ar.cmd", archiver),
+            _script(folder / "nothing.cmd", "@exit /b 0\r\n"),
+        )
+    if not compiler.replaced:
+        # Nothing to be told in other words: no interpreter for every file.
+        words = list(compiler.command)
+    return Tools(
+        _script(folder / "cc", f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'),
+        _script(folder / "ar", f'#!/bin/sh\nexec {shlex.join(compiler.archiver)} "$@"\n'),
+        _script(folder / "nothing", "#!/bin/sh\nexit 0\n"),
+    )
 
 
 def _script(path: Path, text: str) -> Path:

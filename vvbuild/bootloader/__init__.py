@@ -1,0 +1,1 @@
+"""The bootloader of PyInstaller, with our C files in it."""
