@@ -31,26 +31,47 @@ def export(
         list[str] | None,
         typer.Option("--target", "-t", help="Only for this target. Repeatable; by default all."),
     ] = None,
+    host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--host",
+            help="For building on such a machine (linux-x64 …). Repeatable; by default this one.",
+        ),
+    ] = None,
     offline: options.Offline = False,
 ) -> View:
-    """Put the artifacts of a release, and the tools for this machine, into a directory.
+    """Put everything that bundles of a release are made from into a directory.
 
-    Several releases can be in one mirror. Each file lies under its SHA-256.
+    The artifacts, the tools and the engine's Python packages, and the manifests. Several
+    releases can be in one mirror. Each file lies under its SHA-256.
 
     Example: vvbuild mirror export /media/usb/mirror --release sample --target linux-x64-cpu
     """
+    from vvbuild.errors import UsageError
     from vvbuild.fetch.store import Store, default_root
     from vvbuild.manifest.choose import choose_release
     from vvbuild.mirror.carry import export_release
+    from vvbuild.model.target import Platform
     from vvbuild.report.views.mirror import mirror_view
     from vvbuild.runtime.cancel import Cancel
 
     loaded = choose_release(release, Path.cwd()).release
     wanted = tuple(dict.fromkeys(map(loaded.target, target or loaded.row.targets)))
+    try:
+        hosts = tuple(dict.fromkeys(map(Platform.parse, host or ())))
+    except ValueError as error:
+        raise UsageError(f"--host: {error}.") from None
     store = Store(default_root())
     with ui.listener() as emit:
         carried = export_release(
-            loaded, wanted, directory, store=store, offline=offline, emit=emit, cancel=Cancel()
+            loaded,
+            wanted,
+            directory,
+            store=store,
+            offline=offline,
+            emit=emit,
+            cancel=Cancel(),
+            hosts=hosts,
         )
     return mirror_view(carried, "in the mirror")
 

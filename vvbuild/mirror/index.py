@@ -1,6 +1,7 @@
 """What lies in a mirror: its index, and the places of its files.
 
-Layout: ``vvbuild-mirror.json`` and ``files/ab/<sha256>``. The index holds no time, path or name of
+Layout: ``vvbuild-mirror.json``, ``files/ab/<sha256>`` and ``manifests/``, which ``--manifests``
+takes. The index holds no time, path or name of
 a machine: the same releases give the same index.
 """
 
@@ -39,6 +40,16 @@ class MirrorFile(Row, frozen=True, kw_only=True):
     name: Annotated[Text, Meta(description="What it is called where it came from.")]
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Its bytes.")]
     size: Annotated[int, Meta(ge=0, description="Its size in bytes.")]
+    component: Annotated[str, Meta(description="What it is a file of.")] = ""
+    version: Annotated[str, Meta(description="The component's.")] = ""
+    licence: Annotated[str, Meta(description="As the lock tells it.")] = ""
+
+
+class MirrorManifest(Row, frozen=True, kw_only=True):
+    """A manifest, a lock or a table, below ``manifests/``, as it was when it was exported."""
+
+    path: Annotated[str, Meta(pattern=r"^[\w.-]+(/[\w.-]+)*$")]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$", description="Its bytes.")]
 
 
 class MirrorIndex(Row, frozen=True, kw_only=True):
@@ -47,6 +58,7 @@ class MirrorIndex(Row, frozen=True, kw_only=True):
     schema: Literal["vvbuild.mirror/1"]
     releases: list[MirrorRelease]
     files: list[MirrorFile]
+    manifests: list[MirrorManifest] = msgspec.field(default_factory=list)
 
 
 def empty_index() -> MirrorIndex:
@@ -81,12 +93,16 @@ def write_index(directory: Path, index: MirrorIndex) -> None:
 
 
 def joined(
-    index: MirrorIndex, releases: Iterable[MirrorRelease], files: Iterable[MirrorFile]
+    index: MirrorIndex,
+    releases: Iterable[MirrorRelease],
+    files: Iterable[MirrorFile],
+    manifests: Iterable[MirrorManifest] = (),
 ) -> MirrorIndex:
     """An index with more in it; of a release that is there already the targets are joined."""
     known = {(each.name, each.pins_sha256): set(each.targets) for each in index.releases}
     for each in releases:
         known.setdefault((each.name, each.pins_sha256), set()).update(each.targets)
+    by_path = {each.path: each for each in (*index.manifests, *manifests)}
     by_digest = {file.sha256: file for file in (*files, *index.files)}
     return MirrorIndex(
         schema=_SCHEMA,
@@ -95,6 +111,7 @@ def joined(
             for (name, pins), targets in sorted(known.items())
         ],
         files=[by_digest[digest] for digest in sorted(by_digest)],
+        manifests=[by_path[path] for path in sorted(by_path)],
     )
 
 

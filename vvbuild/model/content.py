@@ -219,12 +219,16 @@ class ContentTable(Row, frozen=True, kw_only=True):
 def meant(path: str, globs: list[str]) -> bool:
     """Whether a path is meant; a glob without a slash is about the last part of it."""
     names, paths = _compiled(tuple(globs))
-    return bool(names.fullmatch(path.rpartition("/")[2]) or paths.fullmatch(path))
+    if names is not None and names.fullmatch(path.rpartition("/")[2]):
+        return True
+    return paths is not None and paths.fullmatch(path) is not None
 
 
 @functools.cache
-def _compiled(globs: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What names match, and what paths match; a look-ahead that fails stands for nothing."""
+def _compiled(globs: tuple[str, ...]) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
+    """What names match, and what paths match; one pattern is quicker than many globs."""
     kinds = ([each for each in globs if "/" not in each], [each for each in globs if "/" in each])
-    names, paths = ("|".join(map(fnmatch.translate, each)) or "(?!)" for each in kinds)
-    return re.compile(names), re.compile(paths)
+    names, paths = (
+        re.compile("|".join(map(fnmatch.translate, each))) if each else None for each in kinds
+    )
+    return names, paths

@@ -12,7 +12,15 @@ def mirror_view(carried: Carried, where: str) -> View:
     data: dict[str, object] = {
         "directory": str(carried.directory),
         "artifacts": [
-            {"name": file.name, "sha256": file.sha256, "size": file.size} for file in carried.files
+            {
+                "name": file.name,
+                "component": file.component,
+                "version": file.version,
+                "sha256": file.sha256,
+                "size": file.size,
+                "licence": file.licence,
+            }
+            for file in carried.files
         ],
         "bytes": carried.size,
         "new": carried.new,

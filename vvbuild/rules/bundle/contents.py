@@ -100,7 +100,7 @@ def unknown_origin(evidence: BundleEvidence) -> Iterator[Found]:
     known = _OURS | {str(row.get("component")) for row in artifacts}
     unlocked = evidence.section("overrides").get("unlocked")
     taken = set(unlocked) if isinstance(unlocked, dict) else set()
-    loose = {str(row.get("component")) for row in artifacts if row.get("name") in taken}
+    loose = {str(row.get("component")) for row in artifacts if str(row.get("name")) in taken}
     strange = [
         path
         for path, row in promised.items()

@@ -147,7 +147,7 @@ def zero_byte_data(evidence: BundleEvidence) -> Iterator[Found]:
     # The program and the models have rules of their own.
     own = {evidence.program, *models_of(evidence)}
     for path, file in evidence.files.items():
-        if file.kind != "file":
+        if file.kind not in ("file", "program"):
             continue
         if file.size == 0:
             if path not in own and not meant(path, table.may_be_empty):

@@ -104,11 +104,12 @@ def _alike(evidence: BundleEvidence) -> Iterator[Found]:
     if row is None or not row.ignores_case:
         return
     groups: dict[str, set[str]] = {}
-    for path in evidence.files:
-        parts = path.split("/")
-        for end in range(1, len(parts) + 1):
-            head = "/".join(parts[:end])
-            groups.setdefault(head.casefold(), set()).add(head)
+    folders = {path.rpartition("/")[0] for path in evidence.files}
+    above = {
+        "/".join(each.split("/")[: n + 1]) for each in folders for n in range(each.count("/") + 1)
+    }
+    for path in {*evidence.files, *above} - {""}:
+        groups.setdefault(path.casefold(), set()).add(path)
     for spellings in groups.values():
         # Of two folders only the folders are told, not everything in them.
         if len(spellings) > 1 and len({each.rpartition("/")[0] for each in spellings}) == 1:

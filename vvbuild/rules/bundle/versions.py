@@ -61,13 +61,12 @@ def version_disagrees(evidence: BundleEvidence) -> Iterator[Found]:
 def versions_told(evidence: BundleEvidence) -> dict[str, Told]:
     """Component → its version as the bytes of the bundle tell it, by the table's rows."""
     found: dict[str, Told] = {}
+    libraries = sorted(evidence.binaries(), key=lambda file: file.path)
     for row in evidence.tables.bytes.content.told:
-        for path in sorted(evidence.files):
-            file = evidence.files[path]
-            if file.kind in ("file", "program") and row.is_about(path):
-                version = _version_of(file, row)
-                if version is not None:
-                    found.setdefault(row.component, Told(version, path))
+        for file in libraries:
+            version = _version_of(file, row) if row.is_about(file.path) else None
+            if version is not None:
+                found.setdefault(row.component, Told(version, file.path))
     return found
 
 
