@@ -97,7 +97,7 @@ def test_the_frozen_program_carries_our_bootloader_and_a_stock_one_is_found(
     bundle = unpack(built, tmp_path / "bundle")
     described = json.loads((bundle / "vvbuild.json").read_text())["bootloader"]
     assert described["pyinstaller"] == "6.22.3"
-    assert described["compiler"] == "zig 0.17.1"
+    assert (described["compiler"]["name"], described["compiler"]["version"]) == ("zig", "0.17.1")
     # Any other program's machine code is not that of the bootloader that was built.
     shutil.copy("/bin/true", bundle / "run")
     done = vvbuild("verify", bundle, "--json", store=built.store)

@@ -117,6 +117,7 @@ def names_of(rule: Rule) -> set[str]:
     [
         ("vvbuild.verify.run", {"BundleEvidence", "BundleSetEvidence", "WaiverEvidence"}),
         ("vvbuild.check.run", {"PinEvidence", "WaiverEvidence"}),
+        ("vvbuild.bootloader.verify", {"ProgramEvidence"}),
     ],
 )
 def test_a_command_judges_by_every_rule_of_its_kind(module: str, kinds: set[str]) -> None:
@@ -132,7 +133,9 @@ def test_a_command_judges_by_every_rule_of_its_kind(module: str, kinds: set[str]
 def test_every_rule_is_judged_by_some_command() -> None:
     kinds = {name for each in RULES.values() for name in names_of(each)}
 
-    assert kinds == {"BundleEvidence", "BundleSetEvidence", "PinEvidence", "WaiverEvidence"}
+    assert kinds == {
+        "BundleEvidence", "BundleSetEvidence", "PinEvidence", "ProgramEvidence", "WaiverEvidence",
+    }  # fmt: skip
 
 
 def test_options_of_every_command_are_told_once() -> None:

@@ -12,12 +12,14 @@ from vvbuild.check.run import check
 from vvbuild.explain.examples import counterexample, newest_releases
 from vvbuild.explain.explanation import Explanation, Fact, Place
 from vvbuild.explain.pinned import all_releases
+from vvbuild.rules.bundle_set import BundleSetEvidence
 from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import RULES, Rule
 
 PAGE = "docs/reference/rules.md"
 _LOOKS_AT = {
     "BundleEvidence": "the bytes of a bundle or an archive (`vvbuild verify`, `vvbuild bundle`)",
+    "BundleSetEvidence": "several bundles or archives together (`vvbuild verify`)",
     "PinEvidence": "the pins of a release for a target (`vvbuild check`, `vvbuild bundle`)",
     "WaiverEvidence": "the waivers of a release (`vvbuild check`)",
 }
@@ -44,7 +46,7 @@ def explain_rule(rule: Rule, today: date) -> Explanation:
         Fact("looks at", _looks_at(rule), about.source),
         Fact("page", f"{PAGE}#{rule.name}", about.source),
     ]
-    by_bytes = rule.checks.keys() == {BundleEvidence}
+    by_bytes = rule.checks.keys() <= {BundleEvidence, BundleSetEvidence}
     places = () if by_bytes else _places(rule, today)
     facts += [] if by_bytes else _examples(rule, places)
     return Explanation("rule", rule.name, rule.demand, facts=tuple(facts), releases=places)

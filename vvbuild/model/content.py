@@ -15,6 +15,7 @@ from vvbuild.model.release import ComponentName
 from vvbuild.model.row import Row, Text
 from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Device, Os, covered
+from vvbuild.model.version import within
 
 Paths = Annotated[
     list[Text],
@@ -22,7 +23,18 @@ Paths = Annotated[
 ]
 Source = Annotated[str, Meta(min_length=1, description="Where what the row says can be read.")]
 Size = Annotated[str, Meta(description="Such as `1900MiB`.")]
+Hex = Annotated[str, Meta(pattern="^([0-9a-f]{2})+$")]
 Uuid = Annotated[str, Meta(pattern="^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+
+
+class ManifestRow(Row, frozen=True, kw_only=True):
+    """Fields that an engine's manifest must have."""
+
+    fields: Annotated[list[Text], Meta(min_length=1)]
+    not_in: Annotated[
+        str | None, Meta(description="Range of versions of the engine that did without.")
+    ] = None
+    source: Source
 
 
 class UnneededRow(Row, frozen=True, kw_only=True):
@@ -45,7 +57,7 @@ class BeginningRow(Row, frozen=True, kw_only=True):
 
     what: Annotated[Text, Meta(description="What they are, in the singular.")]
     names: Paths
-    begins: Annotated[str, Meta(pattern="^([0-9a-f]{2})+$", description="In hexadecimal.")]
+    begins: Annotated[list[Hex], Meta(min_length=1, description="In hexadecimal; one of them.")]
     least: Annotated[int, Meta(ge=0, description="Bytes without which it holds nothing.")] = 0
     source: Source
 
@@ -180,6 +192,7 @@ class ContentTable(Row, frozen=True, kw_only=True):
     placeholders: Annotated[list[Text], Meta(description="Versions that say nothing.")]
     may_be_empty: Paths
     documents: Annotated[Paths, Meta(description="JSON files that rules look into.")]
+    manifest: list[ManifestRow]
     unneeded: list[UnneededRow]
     beginning: list[BeginningRow]
     code: list[CodeRow]
@@ -192,6 +205,15 @@ class ContentTable(Row, frozen=True, kw_only=True):
     budget: list[BudgetRow]
     share: list[ShareRow]
     told: list[ToldRow]
+
+    def manifest_fields(self, version: str) -> list[str]:
+        """What the manifest of an engine of that version must have."""
+        return [
+            field
+            for row in self.manifest
+            if row.not_in is None or not within(version, row.not_in)
+            for field in row.fields
+        ]
 
     def paths_of(self, os: Os) -> PathsRow | None:
         """What that system demands of names."""

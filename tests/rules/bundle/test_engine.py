@@ -223,8 +223,8 @@ def test_b091_what_python_leaves_empty_may_be(name: str) -> None:
     [
         ("a.wav", b"RIFF", 44, "nothing but the beginning of a WAV file"),
         ("a.wav", b"{\"message\": \"API rate", 99, "does not begin as a WAV file does"),
-        ("a.png", b"<!DOCTYPE html>", 99, "does not begin as a PNG picture does"),
-        ("a.png", b"version https://git-lfs", 99, "does not begin as a PNG picture does"),
+        ("a.png", b"<!DOCTYPE html>", 99, "does not begin as a picture does"),
+        ("a.png", b"version https://git-lfs", 99, "does not begin as a picture does"),
     ],
 )  # fmt: skip
 def test_b091_b111_a_file_that_is_not_what_its_name_says_is_stopped(

@@ -27,6 +27,18 @@ def test_b087_a_manifest_that_lacks_a_field_is_stopped(key: str) -> None:
     assert finding.path == "engine_manifest.json"
 
 
+@pytest.mark.parametrize(
+    ("version", "good"),
+    [("0.14.7", True), ("0.15.1", True), ("0.16.0", False), ("1.0", False), ("main", False)],
+)
+def test_b087_a_field_that_came_later_is_not_missed_before(version: str, good: bool) -> None:
+    told = {name: value for name, value in MANIFEST.items() if name != "frame_rate"}
+    manifest = JsonFile({**told, "version": version})
+
+    evidence = bundle(manifest=manifest, engine={"version": version})
+    assert found(evidence) == ([] if good else [("manifest-invalid", "engine_manifest.json")])
+
+
 def test_a_manifest_that_is_no_json_is_stopped() -> None:
     problem = "is not JSON: byte order mark"
 

@@ -19,6 +19,7 @@ _OVER = {
     "BundleEvidence": "bundle",
     "BundleSetEvidence": "bundles",
     "PinEvidence": "pins",
+    "ProgramEvidence": "program",
     "WaiverEvidence": "waivers",
 }
 

@@ -156,7 +156,7 @@ def zero_byte_data(evidence: BundleEvidence) -> Iterator[Found]:
         row = next((row for row in table.beginning if meant(path, row.names)), None)
         if row is None or not file.head:
             continue
-        if not file.head.startswith(bytes.fromhex(row.begins)):
+        if not file.head.startswith(tuple(map(bytes.fromhex, row.begins))):
             groups.setdefault(f"does not begin as {row.what} does", []).append(path)
         elif file.size < row.least:
             groups.setdefault(f"holds nothing but the beginning of {row.what}", []).append(path)

@@ -14,11 +14,6 @@ _ENGINE = "VOICEVOX/voicevox_engine"
 _PATH = "engine_manifest.json"
 _NAMED_FILES = ("icon", "terms_of_service", "update_infos", "dependency_licenses")
 _LISTS = ("update_infos", "dependency_licenses")
-_MANIFEST_KEYS = (
-    "manifest_version", "name", "brand_name", "uuid", "version", "url", "command", "port", "icon",
-    "default_sampling_rate", "frame_rate", "terms_of_service", "update_infos",
-    "dependency_licenses", "supported_features",
-)  # fmt: skip
 # What the editor reads as a text that says something; `url` may be empty.
 _TEXTS = ("name", "brand_name", "uuid", "version", "command", *_NAMED_FILES)
 _NUMBERS = ("port", "default_sampling_rate", "frame_rate")
@@ -41,10 +36,11 @@ def manifest_invalid(evidence: BundleEvidence) -> Iterator[Found]:
     if data is None:
         yield Found(evidence.manifest.problem or "is missing", _PATH)
         return
-    missing = [key for key in _MANIFEST_KEYS if key not in data]
+    fields = evidence.tables.bytes.content.manifest_fields(str(data.get("version", "")))
+    missing = [key for key in fields if key not in data]
     if missing:
         yield Found(f"lacks {', '.join(missing)}", _PATH)
-    wrong = [key for key in _MANIFEST_KEYS if key in data and not _is_good(key, data[key])]
+    wrong = [key for key in fields if key in data and not _is_good(key, data[key])]
     if wrong:
         yield Found(
             f"has no usable {', '.join(wrong)}", _PATH, {key: repr(data[key]) for key in wrong}
