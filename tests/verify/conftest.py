@@ -23,7 +23,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
-    (folder / "x.c").write_text("int main(void) { return 0; }\nint answer(void) { return 42; }\n")
+    (folder / "x.c").write_text(
+        "int main(void) { return 0; }\nint OrtGetApiBase(void) { return 42; }\n"
+    )
     subprocess.run([compiler, "x.c", "-o", "run"], cwd=folder, check=True)
     soname = "-Wl,-soname,libonnxruntime.so.1.23.2"
     subprocess.run(

@@ -183,6 +183,16 @@ def test_b044_two_forms_of_one_archive_are_found(bundle: Path, tmp_path: Path) -
     assert found(archive) == [("list-file-wrong", "x.001.vvppp")]
 
 
+def test_b044_the_numbers_of_a_version_are_no_part_numbers(bundle: Path, tmp_path: Path) -> None:
+    archive = pack(bundle, tmp_path / "e-1.0.vvpp")
+    (tmp_path / "e-1.1.vvpp").write_bytes(b"another version")
+    (tmp_path / "e-1.0.vvpp.txt").write_text("e-1.0.vvpp\n")
+    assert found(archive) == []
+
+    (tmp_path / "e-1.0.vvpp.txt").write_text("e-1.1.vvpp\n")
+    assert found(archive) == [("list-file-wrong", None)]
+
+
 def test_b047_a_part_that_is_missing_is_said(bundle: Path, tmp_path: Path) -> None:
     parts = cut(pack(bundle, tmp_path / "x.vvpp"), 5000)
     parts[1].unlink()
@@ -336,7 +346,7 @@ def test_b055_a_bundle_of_nobody_is_for_what_its_archive_is_called(
 
     verdict = judged(archive)
     assert verdict.target == Target.parse("linux-arm64-cpu")
-    assert ("wrong-arch", "run") in [(each.rule, each.path) for each in verdict.findings]
+    assert ("wrong-arch", "libonnxruntime.so") in [(each.rule, each.path) for each in verdict.findings]
     assert judged(archive, LINUX).target == LINUX
 
 

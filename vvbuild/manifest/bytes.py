@@ -11,13 +11,16 @@ from vvbuild.model.bytes import BytesTables
 from vvbuild.model.content import ContentTable
 from vvbuild.model.loading import LoadingTable, NvidiaTable
 from vvbuild.model.row import Row
+from vvbuild.model.runtimes import FloorsTable, RuntimesTable
 
 TableT = TypeVar("TableT", bound=Row)
 
 TABLES: Mapping[str, type[Row]] = {
     "content": ContentTable,
+    "floors": FloorsTable,
     "loading": LoadingTable,
     "nvidia": NvidiaTable,
+    "runtimes": RuntimesTable,
 }
 """File name without ``.toml`` → its type."""
 
@@ -27,8 +30,10 @@ def bytes_tables() -> BytesTables:
     """The tables, read once. Raises :class:`~vvbuild.errors.ManifestError`."""
     return BytesTables(
         content=_load("content", ContentTable),
+        floors=_load("floors", FloorsTable),
         loading=_load("loading", LoadingTable),
         nvidia=_load("nvidia", NvidiaTable),
+        runtimes=_load("runtimes", RuntimesTable),
     )
 
 

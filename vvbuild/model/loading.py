@@ -31,6 +31,9 @@ class GivenRow(Row, frozen=True, kw_only=True):
         ),
     ]
     names: Names
+    never: Annotated[
+        bool, Meta(description="Whether a copy in a bundle breaks it on other machines.")
+    ] = False
     source: Source
 
 
@@ -81,6 +84,12 @@ class LoadingTable(Row, frozen=True, kw_only=True):
     folders: list[FoldersRow]
     opened: list[OpenedRow]
     asks: list[AsksRow]
+
+    def never_bundled(self, os: Os, name: str) -> bool:
+        """Whether a library of that name belongs to the machine alone."""
+        return any(
+            row.never and row.os == os and matches(os, name, row.names) for row in self.given
+        )
 
     def giver(self, os: Os, name: str) -> Giver | None:
         """Who brings a library of that name, if not the bundle."""

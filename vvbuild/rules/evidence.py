@@ -14,6 +14,7 @@ from vvbuild.linking.closure import Closure, close
 from vvbuild.linking.linkage import Linkage, linkage_of
 from vvbuild.linking.links import followed
 from vvbuild.linking.search import Layout
+from vvbuild.model.bootloader import HintTable
 from vvbuild.model.bytes import BytesTables
 from vvbuild.model.compat import Compat
 from vvbuild.model.digest import Digest
@@ -35,7 +36,9 @@ class FileFacts:
     ``head`` are its first bytes. ``binary`` are the headers of a program or library, or
     ``malformed`` says why they cannot be read; ``gpu`` is the machine code for GPUs in it.
     ``asks`` are names of libraries that it opens, found in its bytes. ``text`` is the digest of
-    the program's machine code.
+    the program's machine code. ``exports`` are what it exports, with the value of 32-bit
+    variables that matter, where that says what it is; ``packed`` whether UPX packed it; ``stale``
+    what is wrong with the hashes of its signature.
     """
 
     path: str
@@ -50,6 +53,9 @@ class FileFacts:
     gpu: GpuCode | None = None
     asks: tuple[str, ...] = ()
     text: Digest | None = None
+    exports: Mapping[str, int | None] | None = None
+    packed: bool = False
+    stale: str | None = None
 
     @property
     def name(self) -> str:
@@ -98,6 +104,7 @@ class Tables:
 
     bytes: BytesTables
     compat: Compat
+    hints: HintTable
 
 
 @dataclass(frozen=True)

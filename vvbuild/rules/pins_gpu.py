@@ -8,6 +8,7 @@ from vvbuild.model.target import covered
 from vvbuild.model.version import major, older, within
 from vvbuild.rules.pin_evidence import PinEvidence
 from vvbuild.rules.registry import Family, Found
+from vvbuild.rules.shared import GPU_ARCH_UNCOVERED
 
 rule = Family(PinEvidence)
 
@@ -214,14 +215,7 @@ def zlib_superfluous(evidence: PinEvidence) -> Iterator[Found]:
         yield Found(f"cuDNN {cudnn.version} does without the pinned zlibwapi", zlib.key)
 
 
-@rule(
-    "gpu-arch-uncovered",
-    "warning",
-    why="Without machine code for a GPU, or code that its driver can translate, the first "
-    "inference fails with `no kernel image is available`.",
-    source="VOICEVOX/voicevox_engine#1870",
-    fix="Tell users which cards are left out, or pin an ONNX Runtime that is built for them.",
-)
+@rule.about(GPU_ARCH_UNCOVERED)
 def gpu_arch_uncovered(evidence: PinEvidence) -> Iterator[Found]:
     """Known generations of NVIDIA GPUs have code in ONNX Runtime's CUDA provider."""
     pin = evidence.pins.get("onnxruntime")

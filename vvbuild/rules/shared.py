@@ -20,3 +20,11 @@ MODELS_MIXED = About(
     source="VOICEVOX/voicevox_engine#1830",
     fix="Set `pattern` of the models, such as [!n]* for VOICEVOX and n* for Nemo.",
 )
+GPU_ARCH_UNCOVERED = About(
+    "gpu-arch-uncovered",
+    "warning",
+    why="Without machine code for a GPU, or code that its driver can translate, the first "
+    "inference fails with `no kernel image is available`.",
+    source="VOICEVOX/voicevox_engine#1870",
+    fix="Tell users which cards are left out, or pin an ONNX Runtime that is built for them.",
+)

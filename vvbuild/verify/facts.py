@@ -12,8 +12,10 @@ from vvbuild.binary.elf import is_elf
 from vvbuild.binary.elf_sections import section_digest
 from vvbuild.binary.gpu_code import read_gpu_code
 from vvbuild.binary.identify import read_binary
+from vvbuild.binary.upx import read_upx
 from vvbuild.errors import BinaryMalformedError, UsageError
 from vvbuild.fetch.store import walk
+from vvbuild.manifest.bootloader import hint_table
 from vvbuild.manifest.bytes import bytes_tables
 from vvbuild.manifest.compat import compat_tables
 from vvbuild.manifest.targets import program_name, target_table
@@ -28,6 +30,7 @@ from vvbuild.runtime.files import hash_file
 from vvbuild.verify.asked import asked_names
 from vvbuild.verify.data import frozen_modules, read_document, read_documents, read_models
 from vvbuild.verify.listing import Listed
+from vvbuild.verify.told import stale_signature, told_exports
 
 _PROGRAM = "run"
 _MANIFEST = "engine_manifest.json"
@@ -81,7 +84,7 @@ def gather_facts(
     if members is not None:
         files = dict(_as_packed(files, members))
     manifest = _read_json(bundle / _MANIFEST)
-    tables = Tables(bytes_tables(), compat_tables())
+    tables = Tables(bytes_tables(), compat_tables(), hint_table())
     content = tables.bytes.content
     return BundleEvidence(
         target,
@@ -150,9 +153,16 @@ def _file_facts(
         binary = read_binary(path)
         if binary is None:
             return plain
-        text = section_digest(path, ".text") if is_program and is_elf(path) else None
-        asks = asked_names(path, bytes_tables().loading)
-        return replace(plain, binary=binary, gpu=read_gpu_code(path), asks=asks, text=text)
+        return replace(
+            plain,
+            binary=binary,
+            gpu=read_gpu_code(path),
+            asks=asked_names(path, bytes_tables().loading),
+            text=section_digest(path, ".text") if is_program and is_elf(path) else None,
+            exports=told_exports(path, binary, is_program=is_program),
+            packed=read_upx(path) is not None,
+            stale=stale_signature(path, binary),
+        )
     except BinaryMalformedError as error:
         return replace(plain, malformed=error.message)
 

@@ -20,7 +20,7 @@ from vvbuild.runtime.cancel import Cancel
 from vvbuild.runtime.files import remove_tree
 from vvbuild.verify.listing import Listed, list_members
 
-_VVPP = re.compile(r"(?P<stem>.+?)(\.[0-9]+)?\.vvppp?")
+_VVPP = re.compile(r"(?P<stem>.+)(\.vvpp|\.[0-9]+\.vvppp)")
 _SEVEN = re.compile(r"(?P<stem>.+)\.7z(\.[0-9]+)?")
 _SEVEN_PART = re.compile(r"(?P<stem>.+\.7z)\.(?P<number>[0-9]{3,})")
 _MOST_LIST_BYTES = 1 << 20

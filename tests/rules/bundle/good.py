@@ -17,6 +17,7 @@ from tests.makers.elf import make_elf
 from tests.makers.macho import make_macho
 from tests.makers.pe import make_pe
 from vvbuild.binary.identify import read_binary
+from vvbuild.manifest.bootloader import hint_table
 from vvbuild.manifest.bytes import bytes_tables
 from vvbuild.manifest.compat import compat_tables
 from vvbuild.model.digest import Digest
@@ -141,7 +142,7 @@ def bundle(
         "files": described(list(files.values()) if promised is None else promised),
         **description,
     }
-    tables = Tables(bytes_tables(), compat_tables())
+    tables = Tables(bytes_tables(), compat_tables(), hint_table())
     return BundleEvidence(
         target, program, files, manifest, JsonFile(about), tables, expected or {}, **(seen or {})
     )

@@ -22,7 +22,7 @@ def licensed(*files: FileFacts, rows: object = None, **names: str) -> BundleEvid
     ("names", "of", "licence"),
     [
         (["libcublas.so.12", "libcublasLt.so.12", "libcudart.so.12"], "CUDA", "CUDA Toolkit"),
-        (["libcudnn.so.9", "libcudnn_ops.so.9"], "cuDNN", "cuDNN"),
+        (["libcudnn_cnn.so.9", "libcudnn_ops.so.9"], "cuDNN", "cuDNN"),
     ],
 )
 def test_b095_nvidias_libraries_without_their_licence_are_one_finding(

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
+import pytest
+
+from tests.makers.pe import pe_bytes
+from tests.rules.bundle import trees
 from tests.rules.bundle.good import GOOD, SHA, bundle, file, found, only, windows
 
 
@@ -51,3 +56,40 @@ def test_b149_a_stock_bootloader_is_stopped() -> None:
 
 def test_a_bundle_that_promises_no_bootloader_passes() -> None:
     assert found(bundle(bootloader={})) == []
+
+
+# The hints for drivers
+
+HINTS = {"NvOptimusEnablement": 1, "AmdPowerXpressRequestHighPerformance": 1}
+
+
+@pytest.mark.parametrize("target", ["win-x64-directml", "win-x64-cuda"])
+def test_b084_b149_a_program_without_the_hints_is_stopped(tmp_path: Path, target: str) -> None:
+    plain = pe_bytes(imports={"KERNEL32.dll": ["Sleep"]})
+    files = {"run.exe": plain, "hint.dll": pe_bytes(dll=True, values=HINTS)}
+    finding = trees.only(
+        trees.tree(tmp_path / "a", files, target=target), "gpu-preference-exports", target=target
+    )
+    assert finding.path == "run.exe"
+    assert "does not export NvOptimusEnablement" in finding.message
+    assert finding.evidence == {"exports": "none"}
+
+    assert trees.judged(trees.tree(tmp_path / "b", target=target), target=target) == []
+
+
+def test_a_bundle_that_uses_no_gpu_needs_no_hint(tmp_path: Path) -> None:
+    files = {"run.exe": pe_bytes(imports={"KERNEL32.dll": ["Sleep"]})}
+    folder = trees.tree(tmp_path, files, target="win-x64-cpu")
+
+    assert trees.judged(folder, target="win-x64-cpu") == []
+
+
+def test_b133_packed_files_are_one_finding(tmp_path: Path) -> None:
+    packed = pe_bytes(dll=True, sections={"UPX0": b"", "UPX1": b"x"})
+    files = {"a.dll": packed, "b.pyd": packed}
+    folder = trees.tree(tmp_path, files, target="win-x64-cpu")
+
+    finding = trees.only(folder, "upx-packed", target="win-x64-cpu")
+
+    assert finding.message == "2 files were packed with UPX"
+    assert finding.evidence == {"files": "a.dll, b.pyd"}

@@ -39,25 +39,44 @@ def program(target: str) -> dict[str, bytes]:
 
 
 def onnxruntime(target: str, version: str = "1.23.2") -> dict[str, bytes]:
-    """ONNX Runtime as a release without a GPU has it."""
-    os, arch, _ = target.split("-")
+    """ONNX Runtime for a target's device, with what it needs for that but CUDA."""
+    os, arch, device = target.split("-")
     if os == "win":
-        number = f"{version}.0"
-        return {
-            "onnxruntime.dll": pe_bytes(
-                machine=arch, dll=True, imports=["KERNEL32.dll"], exports=["OrtGetApiBase"],
-                library="onnxruntime.dll", version=number,
-            )
-        }  # fmt: skip
+        return _for_windows(arch, device, version)
     if os == "macos":
         name = f"@rpath/libonnxruntime.{version}.dylib"
         system = ["/usr/lib/libSystem.B.dylib"]
-        data = macho_bytes(cpu=arch, install_name=name, exports=["_OrtGetApiBase"],
+        data = macho_bytes(cpu=arch, install_name=name, exports=["OrtGetApiBase"],
                            dependencies=system, signature="adhoc")  # fmt: skip
         return {"libonnxruntime.dylib": data}
     data = elf_bytes(machine=arch, soname=f"libonnxruntime.so.{version}", needed=_LIBC,
                      runpath="$ORIGIN", exports=["OrtGetApiBase"])  # fmt: skip
-    return {"libonnxruntime.so": data}
+    providers = ["shared", "cuda"] if device == "cuda" else []
+    return {"libonnxruntime.so": data} | {
+        f"libonnxruntime_providers_{each}.so": elf_bytes(machine=arch, needed=_LIBC)
+        for each in providers
+    }
+
+
+def _for_windows(arch: str, device: str, version: str) -> dict[str, bytes]:
+    def library(name: str, number: str = f"{version}.0", **facts: object) -> bytes:
+        return pe_bytes(
+            machine=arch, dll=True, imports=["KERNEL32.dll"], library=name, version=number,
+            **facts,  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    delayed = ["DirectML.dll"] if device == "directml" else []
+    files = {
+        "onnxruntime.dll": library(
+            "onnxruntime.dll", exports=["OrtGetApiBase"], delay_imports=delayed
+        )
+    }
+    if device == "directml":
+        files["DirectML.dll"] = library("DirectML.dll", "1.15.4.0")
+    for each in ("shared", "cuda") if device == "cuda" else ():
+        name = f"onnxruntime_providers_{each}.dll"
+        files[name] = library(name, exports=["Provider_GetHost"])
+    return files
 
 
 def tree(folder: Path, files: Files | None = None, *, target: str = "linux-x64-cpu") -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from vvbuild.rules.bundle.wording import together
@@ -9,6 +10,8 @@ from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import Family, Found
 
 rule = Family(BundleEvidence)
+
+_FRAMEWORK = re.compile(r"(.*\.framework)/Versions/")
 
 
 @rule(
@@ -19,16 +22,67 @@ rule = Family(BundleEvidence)
     fix="Fetch the artifact for this target; look at its row in the manifest.",
 )
 def wrong_arch(evidence: BundleEvidence) -> Iterator[Found]:
-    """Every ELF file is for the target's processor."""
+    """Every program and library of the target's system is for its processor."""
     if evidence.target is None:
         return
-    for file in evidence.files.values():
-        if file.elf is not None and file.elf.machine != evidence.target.arch:
-            yield Found(
-                f"is for {file.elf.machine}, the target is {evidence.target.arch}",
-                file.path,
-                {"machine": file.elf.machine},
-            )
+    arch = evidence.target.arch
+    groups: dict[str, list[str]] = {}
+    for file in evidence.binaries():
+        if file.os == evidence.target.os and arch not in file.machines:
+            groups.setdefault(" and ".join(file.machines), []).append(file.path)
+    for machine, paths in groups.items():
+        yield together(
+            paths,
+            f"is for {machine}, the target is {arch}",
+            f"{{n}} files are for {machine}, the target is {arch}",
+            machine=machine,
+        )
+
+
+@rule(
+    "signature-stale",
+    "error",
+    why="On Apple silicon macOS kills a program whose bytes are not what its signature says: "
+    "whoever changes a name or an rpath must sign again.",
+    source="VOICEVOX/voicevox_engine#1354",
+    fix="Change names before signing, or sign again: `codesign --force --sign -`.",
+)
+def signature_stale(evidence: BundleEvidence) -> Iterator[Found]:
+    """Every Mach-O file for arm64 is signed, and its bytes are those that were signed."""
+    if evidence.os != "macos":
+        return
+    for file in evidence.binaries():
+        part = file.macho.slice_for("arm64") if file.macho is not None else None
+        if file.stale is not None:
+            yield Found(f"its signature is stale: {file.stale}", file.path)
+        elif part is not None and part.signature is None and part.kind in ("execute", "dylib"):
+            yield Found("is not signed, which macOS on arm64 demands", file.path)
+
+
+@rule(
+    "framework-links",
+    "error",
+    why="A framework is a folder of links; without them it cannot be signed, and is there twice.",
+    source="pyinstaller/pyinstaller#8927",
+    fix="Pack with a tool that keeps links.",
+)
+def framework_links(evidence: BundleEvidence) -> Iterator[Found]:
+    """In a framework `Versions/Current`, and what lies beside `Versions`, are links."""
+    if evidence.os != "macos":
+        return
+    frameworks = {match[1] for path in evidence.files if (match := _FRAMEWORK.match(path))}
+    for framework in sorted(frameworks):
+        current = evidence.files.get(f"{framework}/Versions/Current")
+        copies = sorted(
+            path
+            for path, file in evidence.files.items()
+            if path.rpartition("/")[0] == framework and file.link is None
+        )
+        if current is None or current.link is None:
+            yield Found("Versions/Current is not a link", framework)
+        elif copies:
+            names = ", ".join(path.rpartition("/")[2] for path in copies)
+            yield Found(f"{names} should be links into Versions/Current", framework)
 
 
 @rule(

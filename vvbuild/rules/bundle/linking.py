@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from vvbuild.linking.closure import Edge, Place
+from vvbuild.rules.bundle.nvidia import missing_parts
+from vvbuild.rules.bundle.wording import listed
 from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import Family, Found
 
 rule = Family(BundleEvidence)
 
+# Smaller ones, such as the C++ runtime that each package brings, are copied on purpose.
+_WORTH_TELLING = 1 << 20
 # What people call a component whose major the names of its libraries tell.
 _CALLED = {"cuda": "CUDA", "cudnn": "cuDNN"}
 
@@ -24,6 +28,8 @@ _CALLED = {"cuda": "CUDA", "cudnn": "cuDNN"}
 def needed_missing(evidence: BundleEvidence) -> Iterator[Found]:
     """What a library needs is in the bundle, in the system, or comes with the driver."""
     told = {edge.need.name for edges in _wrong_majors(evidence).values() for edge in edges}
+    # A family that lacks parts has a finding of its own.
+    told |= {edge.need.name for edge in missing_parts(evidence)}
     lost = [edge for edge in _hard(evidence, "missing") if edge.need.name not in told]
     groups: dict[str, list[Edge]] = {}
     for edge in lost:
@@ -55,9 +61,9 @@ def needed_wrong_major(evidence: BundleEvidence) -> Iterator[Found]:
             f"needs {wants}, but the bundle has {has}",
             users[0],
             {
-                "needs": _listed(edge.need.name for edge in edges),
-                "has": _listed(name for names in there.values() for name in names),
-                "files": _listed(users),
+                "needs": listed(edge.need.name for edge in edges),
+                "has": listed(name for names in there.values() for name in names),
+                "files": listed(users),
             },
         )
 
@@ -78,7 +84,7 @@ def cuda_mixed_majors(evidence: BundleEvidence) -> Iterator[Found]:
             several = " and ".join(f"{called} {major}" for major in sorted(majors))
             yield Found(
                 f"the bundle holds {several}",
-                evidence={f"{called} {major}": _listed(majors[major]) for major in sorted(majors)},
+                evidence={f"{called} {major}": listed(majors[major]) for major in sorted(majors)},
             )
 
 
@@ -98,14 +104,67 @@ def rpath_missing(evidence: BundleEvidence) -> Iterator[Found]:
     for user, edges in groups.items():
         search = evidence.closure.libraries[user].search
         yield Found(
-            f"does not look where {_listed(edge.need.name for edge in edges)} "
+            f"does not look where {listed(edge.need.name for edge in edges)} "
             f"{'lies' if len(edges) == 1 else 'lie'}",
             user,
             {
-                "there": _listed(str(edge.path) for edge in edges),
-                "looks in": _listed(search) if search else "nothing of its own",
+                "there": listed(str(edge.path) for edge in edges),
+                "looks in": listed(search) if search else "nothing of its own",
             },
         )
+
+
+@rule(
+    "host-library-bundled",
+    "error",
+    why="glibc and its loader are one: a copy of a part of it is loaded into another one's "
+    "process, and crashes there.",
+    source="pyinstaller/pyinstaller#6993",
+    fix="Leave them out of the bundle; every Linux has its own.",
+)
+def host_library_bundled(evidence: BundleEvidence) -> Iterator[Found]:
+    """No part of the system's own C library is in the bundle."""
+    if evidence.os is None:
+        return
+    loading = evidence.tables.bytes.loading
+    found = [
+        path
+        for path, file in evidence.files.items()
+        if file.kind != "directory"
+        and loading.never_bundled(evidence.os, file.name)
+        and loading.giver(evidence.os, file.name) == "system"
+    ]
+    if found:
+        yield Found(f"holds {listed(found)}, which every machine has itself", min(found))
+
+
+@rule(
+    "duplicate-library",
+    "warning",
+    why="Of two libraries of one name the loader takes whichever is asked for first; equal ones "
+    "are downloaded twice.",
+    source="VOICEVOX/voicevox_engine#1830",
+    fix="Keep one, where all who need it look; exclude the other in the spec or the recipe.",
+)
+def duplicate_library(evidence: BundleEvidence) -> Iterator[Found]:
+    """A library lies in one place of the bundle."""
+    groups: dict[str, list[str]] = {}
+    for file, linkage in evidence.libraries():
+        if _is_library(linkage.path) and file.size >= _WORTH_TELLING:
+            groups.setdefault(linkage.name.lower(), []).append(file.path)
+    for name, paths in groups.items():
+        if len(paths) > 1:
+            digests = {evidence.files[path].sha256 for path in paths}
+            words = "with the same bytes" if len(digests) == 1 else "with different bytes"
+            yield Found(
+                f"{name} lies in {len(paths)} places, {words}", min(paths), {"files": listed(paths)}
+            )
+
+
+def _is_library(path: str) -> bool:
+    """Whether loaders find it by its name; extension modules of Python are found by their path."""
+    name = path.rpartition("/")[2].lower()
+    return ".so." in name or name.startswith("lib") or name.endswith((".dll", ".dylib"))
 
 
 def _hard(evidence: BundleEvidence, place: Place) -> Iterator[Edge]:
@@ -144,8 +203,4 @@ def _wrong_majors(evidence: BundleEvidence) -> dict[str, list[Edge]]:
 def _lacking(edges: list[Edge], how: str) -> Found:
     users = sorted({edge.user for edge in edges})
     names = list(dict.fromkeys(edge.need.name for edge in edges))
-    return Found(f"needs {_listed(names)}, {how}", users[0], {"files": _listed(users)})
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(dict.fromkeys(names)))
+    return Found(f"needs {listed(names)}, {how}", users[0], {"files": listed(users)})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from vvbuild.rules.bootloader import GPU_PREFERENCE, UPX_PACKED, export_problems
+from vvbuild.rules.bundle.wording import together
 from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import Family, Found
 
@@ -49,3 +51,27 @@ def bootloader_not_ours(evidence: BundleEvidence) -> Iterator[Found]:
             program.path,
             {"expected": str(promised), "found": program.text.hex},
         )
+
+
+@rule.about(GPU_PREFERENCE)
+def gpu_preference_exports(evidence: BundleEvidence) -> Iterator[Found]:
+    """The program of a bundle for Windows exports the variables by which drivers choose."""
+    program = evidence.files.get(evidence.program)
+    if evidence.os != "win" or program is None or program.exports is None:
+        return
+    if evidence.target is not None and evidence.target.device == "cpu":
+        # Nothing there asks for a GPU.
+        return
+    hints = {row.name: row.value for row in evidence.tables.hints.export}
+    problems = export_problems(program.exports, hints)
+    if problems:
+        exports = ", ".join(program.exports) or "none"
+        yield Found("; ".join(problems), program.path, {"exports": exports})
+
+
+@rule.about(UPX_PACKED)
+def upx_packed(evidence: BundleEvidence) -> Iterator[Found]:
+    """No program or library is packed with UPX."""
+    packed = [file.path for file in evidence.binaries() if file.packed]
+    if packed:
+        yield together(packed, "it was packed with UPX", "{n} files were packed with UPX")

@@ -1,0 +1,185 @@
+"""Rules over a bundle: CUDA and cuDNN as a family, and the GPUs that they serve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vvbuild.linking.closure import Edge
+from vvbuild.rules.bundle.wording import listed
+from vvbuild.rules.evidence import BundleEvidence, FileFacts
+from vvbuild.rules.registry import Family, Found
+from vvbuild.rules.shared import GPU_ARCH_UNCOVERED
+
+rule = Family(BundleEvidence)
+
+
+@rule(
+    "cudnn-family-incomplete",
+    "error",
+    why="cuDNN opens its parts by name when the first function of one is called: a missing one "
+    "is an error in the middle of an inference.",
+    source="VOICEVOX/voicevox_engine#408",
+    fix="Ship all libraries of that cuDNN; look for a pattern in the recipe that matches nothing.",
+)
+def cudnn_family_incomplete(evidence: BundleEvidence) -> Iterator[Found]:
+    """Beside cuDNN lie all parts that it opens."""
+    lost = list(missing_parts(evidence))
+    if not lost:
+        return
+    nvidia = evidence.tables.bytes.nvidia
+    majors = {known.major for edge in lost if (known := nvidia.identify(edge.need.name))}
+    called = " and ".join(f"cuDNN {major}" for major in sorted(filter(None, majors)))
+    users = sorted({edge.user for edge in lost})
+    names = listed(edge.need.name for edge in lost)
+    yield Found(f"{called} lacks {names}", users[0], {"opened by": listed(users)})
+
+
+@rule(
+    "cudnn-mixed-versions",
+    "error",
+    why="The parts of cuDNN call each other by names that change with every version.",
+    source="koharu-rs/koharu#694",
+    fix="Take all of cuDNN from one artifact.",
+)
+def cudnn_mixed_versions(evidence: BundleEvidence) -> Iterator[Found]:
+    """All parts of cuDNN are of one version, where they tell it."""
+    versions: dict[str, list[str]] = {}
+    for file, version in _cudnn_versions(evidence):
+        versions.setdefault(version, []).append(file.path)
+    if len(versions) > 1:
+        yield Found(
+            f"cuDNN is of versions {' and '.join(sorted(versions))}",
+            min(path for paths in versions.values() for path in paths),
+            {version: listed(versions[version]) for version in sorted(versions)},
+        )
+
+
+@rule(
+    "cudnn-for-other-cuda",
+    "warning",
+    why="cuDNN's name is the same for every CUDA, but it opens the cuBLAS of the one that it was "
+    "built for.",
+    source="pypi:nvidia-cudnn-cu13/9.24.0.43",
+    fix="Take the cuDNN for this CUDA: nvidia-cudnn-cu12 for 12, nvidia-cudnn-cu13 for 13.",
+)
+def cudnn_for_other_cuda(evidence: BundleEvidence) -> Iterator[Found]:
+    """The cuBLAS that cuDNN opens is of the CUDA in the bundle."""
+    nvidia = evidence.tables.bytes.nvidia
+    there = {
+        known.major
+        for _, library in evidence.libraries()
+        if (known := nvidia.identify(library.name)) and known.library in ("cublas", "cublasLt")
+    }
+    for file in evidence.binaries():
+        own = nvidia.identify(file.name)
+        if own is None or own.component != "cudnn" or not there:
+            continue
+        asked = {known.major for name in file.asks if (known := nvidia.identify(name))}
+        if asked and not asked & there:
+            wants = " and ".join(f"CUDA {major}" for major in sorted(filter(None, asked)))
+            has = " and ".join(f"CUDA {major}" for major in sorted(filter(None, there)))
+            yield Found(
+                f"this cuDNN is for {wants}, and the bundle has {has}",
+                file.path,
+                {"opens": listed(file.asks)},
+            )
+
+
+@rule(
+    "zlibwapi-missing",
+    "error",
+    why="cuDNN 8 on Windows opens zlibwapi.dll for convolutions; without it the program ends "
+    "without a word.",
+    source="VOICEVOX/voicevox_engine#592",
+    fix="Place zlibwapi.dll beside cuDNN, or take cuDNN 9.",
+)
+def zlibwapi_missing(evidence: BundleEvidence) -> Iterator[Found]:
+    """Beside cuDNN 8 for Windows lies zlibwapi.dll."""
+    for edge in evidence.closure.edges:
+        if edge.need.name.lower() == "zlibwapi.dll" and edge.place in ("missing", "elsewhere"):
+            yield Found(f"opens zlibwapi.dll, which is {_where(edge)}", edge.user)
+
+
+@rule.about(GPU_ARCH_UNCOVERED)
+def gpu_arch_uncovered(evidence: BundleEvidence) -> Iterator[Found]:
+    """Known generations of NVIDIA GPUs have code in every CUDA library that has any."""
+    libraries = [file for file in evidence.binaries() if file.gpu is not None]
+    if not libraries:
+        return
+    uncovered: dict[str, list[str]] = {}
+    slow: dict[str, list[str]] = {}
+    for row in evidence.tables.compat.gpu.generation:
+        called = f"{row.name} {row.capability} ({row.cards[0]})"
+        for file in libraries:
+            assert file.gpu is not None
+            reach = file.gpu.coverage(row.capability).reach
+            if reach == "none":
+                uncovered.setdefault(called, []).append(file.path)
+            elif reach == "jit":
+                slow.setdefault(called, []).append(file.path)
+    if uncovered:
+        paths = sorted({path for each in uncovered.values() for path in each})
+        yield Found(
+            f"no code for {', '.join(uncovered)}",
+            paths[0],
+            {called: listed(files) for called, files in uncovered.items()},
+        )
+    late = {called: files for called, files in slow.items() if called not in uncovered}
+    if late:
+        paths = sorted({path for each in late.values() for path in each})
+        yield Found(
+            f"{', '.join(late)}: drivers compile the code when it is first used, which takes "
+            "minutes",
+            paths[0],
+            {called: listed(files) for called, files in late.items()},
+            "info",
+        )
+
+
+@rule(
+    "driver-library-bundled",
+    "error",
+    why="The driver's own libraries speak to the kernel's part of that very driver: a copy in a "
+    "bundle is taken before it, and fails on every other machine.",
+    source="VOICEVOX/voicevox_engine#1757",
+    fix="Leave them out; they come with the driver.",
+)
+def driver_library_bundled(evidence: BundleEvidence) -> Iterator[Found]:
+    """No library of the GPU's driver is in the bundle."""
+    if evidence.os is None:
+        return
+    loading = evidence.tables.bytes.loading
+    found = [
+        path
+        for path, file in evidence.files.items()
+        if file.kind != "directory" and loading.giver(evidence.os, file.name) == "driver"
+    ]
+    if found:
+        yield Found(f"holds {listed(found)}, which the driver brings", min(found))
+
+
+def missing_parts(evidence: BundleEvidence) -> Iterator[Edge]:
+    """Parts of cuDNN that another one opens and that are not where they are looked for."""
+    nvidia = evidence.tables.bytes.nvidia
+    for edge in evidence.closure.edges:
+        if edge.need.how != "opened" or edge.place not in ("missing", "elsewhere"):
+            continue
+        user, known = nvidia.identify(edge.user.rpartition("/")[2]), nvidia.identify(edge.need.name)
+        if user is not None and known is not None and known.component == "cudnn" == user.component:
+            yield edge
+
+
+def _cudnn_versions(evidence: BundleEvidence) -> Iterator[tuple[FileFacts, str]]:
+    nvidia = evidence.tables.bytes.nvidia
+    for file in evidence.binaries():
+        known = nvidia.identify(file.name)
+        if known is None or known.component != "cudnn":
+            continue
+        version = file.pe.file_version if file.pe is not None else None
+        # 6.14.11.9000 and the like: NVIDIA's number of the driver model, of no cuDNN.
+        if version is not None and not version.startswith("6.14."):
+            yield file, version
+
+
+def _where(edge: Edge) -> str:
+    return f"in {edge.path}" if edge.path is not None else "not in the bundle"
