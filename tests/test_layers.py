@@ -39,6 +39,7 @@ RANKS: dict[str, int] = {
     "bundle": 4,
     "smoke": 4,
     "locking": 4,
+    "inspect": 4,
     "mirror": 4,
     "outdated": 4,
     "report": 5,

@@ -346,7 +346,8 @@ def test_b055_a_bundle_of_nobody_is_for_what_its_archive_is_called(
 
     verdict = judged(archive)
     assert verdict.target == Target.parse("linux-arm64-cpu")
-    assert ("wrong-arch", "libonnxruntime.so") in [(each.rule, each.path) for each in verdict.findings]
+    pairs = [(each.rule, each.path) for each in verdict.findings]
+    assert ("wrong-arch", "libonnxruntime.so") in pairs
     assert judged(archive, LINUX).target == LINUX
 
 

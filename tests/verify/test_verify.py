@@ -144,7 +144,7 @@ def test_a_manifest_that_is_a_folder_is_found(bundle: Path) -> None:
 def test_the_target_can_be_named(bundle: Path) -> None:
     arm = Target.parse("linux-arm64-cpu")
 
-    assert {("wrong-arch", "libonnxruntime.so"), ("wrong-arch", "libonnxruntime.so")} <= set(found(bundle, arm))
+    assert ("wrong-arch", "libonnxruntime.so") in found(bundle, arm)
 
 
 def test_a_bundle_of_nobody_knows_what_is_judged_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from vvbuild.errors import BootloaderError
 from vvbuild.model.digest import Digest
 from vvbuild.model.size import ByteSize
 from vvbuild.model.target import Platform
-from vvbuild.rules.bootloader import export_problems
+from vvbuild.rules.shared import export_problems
 
 
 def require_bootloader(

@@ -48,6 +48,7 @@ def describe_bundle(
         "components": _components(inputs),
         "artifacts": _artifacts(inputs.lock.for_target(inputs.target)),
         "overrides": overrides(inputs),
+        "floors": dict(row.floors),
         "tools": _artifacts(tool.artifact for tool in inputs.tools.values()),
         "python": {"version": inputs.python.version, "sha256": inputs.python_identity.hex},
         "packages": packages,

@@ -20,6 +20,7 @@ from vvbuild.cli import (  # noqa: F401 - each registers its commands
     doctor,
     explain,
     fetch,
+    inspect,
     lock,
     matrix,
     mirror,

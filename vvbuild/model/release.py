@@ -19,6 +19,7 @@ from vvbuild.model.target import covered
 ComponentSource = Literal["core-downloader", "github", "pypi", "npm", "url", "package"]
 Flavour = Literal["voicevox", "microsoft", "pypi"]
 ArchiveKind = Literal["vvpp", "7z"]
+FloorKind = Literal["glibc", "glibcxx", "macos"]
 Terms = Literal["file", "release-note"]
 Unpack = Literal["whole", "strip-top", "no"]
 
@@ -224,6 +225,13 @@ class Release(Row, frozen=True, kw_only=True):
     bootloader: Annotated[str, Meta(description="Compiler of the bootloader: a tool's name.")] = (
         "zig"
     )
+    floors: Annotated[
+        dict[FloorKind, str],
+        Meta(
+            description="The oldest system that is promised, where it is not the one of "
+            "`manifests/bytes/floors.toml`; `host` promises no more than the building machine."
+        ),
+    ] = {}
 
     def versions_for(self, target: str) -> dict[str, str]:
         """Component → version of all that bundles for ``target`` have."""

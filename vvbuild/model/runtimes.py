@@ -9,10 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from vvbuild.model.loading import Names, Source, matches
+from vvbuild.model.release import FloorKind
 from vvbuild.model.row import Row, Text
 from vvbuild.model.target import Os, Target, covered
 
-FloorKind = Literal["glibc", "glibcxx", "macos"]
 FileName = Annotated[str, Meta(min_length=1, description="A file name.")]
 
 

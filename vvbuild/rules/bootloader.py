@@ -6,23 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from vvbuild.binary.program import Program
-from vvbuild.rules.registry import About, Family, Found
-
-GPU_PREFERENCE = About(
-    "gpu-preference-exports",
-    "error",
-    why="On a PC with two GPUs drivers choose the strong one for programs that ask for it, by "
-    "variables that the program file itself exports; without them DirectML gets the weak one.",
-    source="VOICEVOX/voicevox_engine#502",
-    fix="Freeze with the bootloader that `vvbuild bootloader build` makes, without UPX.",
-)
-UPX_PACKED = About(
-    "upx-packed",
-    "error",
-    why="A packed program hides its exports from drivers and is what virus scanners stop first.",
-    source="https://pyinstaller.org/en/stable/usage.html#using-upx",
-    fix="Set `upx=False` in the spec.",
-)
+from vvbuild.rules.registry import Family, Found
+from vvbuild.rules.shared import GPU_PREFERENCE, UPX_PACKED, export_problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +26,6 @@ class ProgramEvidence:
 
 
 rule = Family(ProgramEvidence)
-
-
-def export_problems(exports: Mapping[str, int | None], hints: Mapping[str, int]) -> list[str]:
-    """What keeps drivers from reading the hints, a clause each; none if all is well."""
-    problems = []
-    for name, value in hints.items():
-        if name not in exports:
-            problems.append(f"it does not export {name}")
-        elif exports[name] != value:
-            problems.append(f"its {name} is {exports[name]}, not {value}")
-    return problems
 
 
 @rule.about(GPU_PREFERENCE)

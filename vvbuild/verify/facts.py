@@ -48,14 +48,15 @@ def gather_facts(
     expected: Mapping[str, str] | None = None,
     packed: PackedFacts | None = None,
     named: Target | None = None,
+    digests: bool = True,
 ) -> BundleEvidence:
     """Read a bundle: every file's digest, the headers of its libraries, its data.
 
     ``bundle`` may hold it in one folder, as archives do. Without ``target``, the one that
     ``vvbuild.json`` names counts, else the one that its archive is called after (``named``).
     ``members`` are what an archive (``packed``) tells of modes and links, which the directory that
-    it was unpacked into may not show. Raises :class:`UsageError` for what no bundle can hold, such
-    as a device or a socket.
+    it was unpacked into may not show. Without ``digests`` no file is read whole. Raises
+    :class:`UsageError` for what no bundle can hold, such as a device or a socket.
     """
     top = _top(bundle)
     if top:
@@ -71,12 +72,14 @@ def gather_facts(
     program = _program(target, {relative for _, relative, _ in found})
     with ThreadPoolExecutor(_HASHERS) as pool:
         try:
-            digests = _hashing(found, pool, cancel)
+            hashes = _hashing(found if digests else (), pool, cancel)
             files = {
-                relative: _file_facts(path, relative, kind, relative == program, cancel)
+                relative: file_facts(
+                    path, relative, kind, is_program=relative == program, cancel=cancel
+                )
                 for path, relative, kind in found
             }
-            for relative, digest in digests.items():
+            for relative, digest in hashes.items():
                 files[relative] = replace(files[relative], sha256=digest.result())
         except BaseException:
             pool.shutdown(cancel_futures=True)
@@ -132,13 +135,10 @@ def _hashing(
     return {relative: pool.submit(hash_file, path, cancel) for path, relative in files}
 
 
-def _file_facts(
-    path: Path,
-    relative: str,
-    kind: EntryKind,
-    is_program: bool,
-    cancel: Cancel,
+def file_facts(
+    path: Path, relative: str, kind: EntryKind, *, is_program: bool, cancel: Cancel
 ) -> FileFacts:
+    """Read one file; ``relative`` is its path in the bundle. Its digest is left out."""
     cancel.check()
     if kind == "directory":
         return FileFacts(relative, kind)

@@ -100,6 +100,7 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
             "command": command,
             "release": [inputs.release.name, inputs.release.pins_digest.hex, str(inputs.target)],
             "overrides": overrides(inputs),
+            "floors": dict(inputs.release.row.floors),
             "tools": {name: tool.artifact.sha256.hex for name, tool in inputs.tools.items()},
         },
         code=("vvbuild", "vvbuild.bundle.steps.assembling"),

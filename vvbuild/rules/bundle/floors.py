@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from packaging.version import InvalidVersion, Version
 
-from vvbuild.model.runtimes import FloorKind
+from vvbuild.model.release import FloorKind
 from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import Family, Found
 

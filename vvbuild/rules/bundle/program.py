@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vvbuild.rules.bootloader import GPU_PREFERENCE, UPX_PACKED, export_problems
 from vvbuild.rules.bundle.wording import together
 from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import Family, Found
+from vvbuild.rules.shared import GPU_PREFERENCE, UPX_PACKED, export_problems
 
 rule = Family(BundleEvidence)
 

@@ -1,0 +1,1 @@
+"""Looking at files without judging them."""
