@@ -99,12 +99,12 @@ def test_b018_cudnn_8_on_windows_needs_zlibwapi(tmp_path: Path) -> None:
 
 def test_a_cudnn_for_another_cuda_is_told_by_the_cublas_that_it_opens(tmp_path: Path) -> None:
     cublas = {name: linux(name) for name in ("libcublas.so.12", "libcublasLt.so.12")}
-    files = {**cudnn(9), **cublas}
+    files = {**cudnn(9), **cublas, PROVIDER: linux(PROVIDER, *cublas)}
     files["libcudnn_adv.so.9"] = linux("libcudnn_adv.so.9", text=b"\0libcublasLt.so.13\0")
 
     finding = only(tree(tmp_path / "a", files, target=LINUX), "cudnn-for-other-cuda", target=LINUX)
 
-    assert finding.message == "this cuDNN is for CUDA 13, and the bundle has CUDA 12"
+    assert finding.message == "this cuDNN is for CUDA 13, and ONNX Runtime for CUDA 12"
     files["libcudnn_adv.so.9"] = linux("libcudnn_adv.so.9", text=b"\0libcublasLt.so.12\0")
     assert judged(tree(tmp_path / "b", files, target=LINUX), target=LINUX) == []
 

@@ -63,13 +63,9 @@ def cudnn_mixed_versions(evidence: BundleEvidence) -> Iterator[Found]:
     fix="Take the cuDNN for this CUDA: nvidia-cudnn-cu12 for 12, nvidia-cudnn-cu13 for 13.",
 )
 def cudnn_for_other_cuda(evidence: BundleEvidence) -> Iterator[Found]:
-    """The cuBLAS that cuDNN opens is of the CUDA in the bundle."""
+    """The cuBLAS that cuDNN opens is of the CUDA that ONNX Runtime asks for."""
     nvidia = evidence.tables.bytes.nvidia
-    there = {
-        known.major
-        for _, library in evidence.libraries()
-        if (known := nvidia.identify(library.name)) and known.library in ("cublas", "cublasLt")
-    }
+    there = _cublas_majors(evidence)
     for file in evidence.binaries():
         own = nvidia.identify(file.name)
         if own is None or own.component != "cudnn" or not there:
@@ -77,9 +73,9 @@ def cudnn_for_other_cuda(evidence: BundleEvidence) -> Iterator[Found]:
         asked = {known.major for name in file.asks if (known := nvidia.identify(name))}
         if asked and not asked & there:
             wants = " and ".join(f"CUDA {major}" for major in sorted(filter(None, asked)))
-            has = " and ".join(f"CUDA {major}" for major in sorted(filter(None, there)))
+            others = " and ".join(f"CUDA {major}" for major in sorted(there))
             yield Found(
-                f"this cuDNN is for {wants}, and the bundle has {has}",
+                f"this cuDNN is for {wants}, and ONNX Runtime for {others}",
                 file.path,
                 {"opens": listed(file.asks)},
             )
@@ -156,6 +152,17 @@ def driver_library_bundled(evidence: BundleEvidence) -> Iterator[Found]:
     ]
     if found:
         yield Found(f"holds {listed(found)}, which the driver brings", min(found))
+
+
+def _cublas_majors(evidence: BundleEvidence) -> set[int]:
+    """The CUDA that others than cuDNN ask cuBLAS of, whether it is there or not."""
+    nvidia = evidence.tables.bytes.nvidia
+    found = set()
+    for edge in evidence.closure.edges:
+        user, known = nvidia.identify(edge.user.rpartition("/")[2]), nvidia.identify(edge.need.name)
+        if user is None and known is not None and known.library in ("cublas", "cublasLt"):
+            found.add(known.major)
+    return {major for major in found if major is not None}
 
 
 def missing_parts(evidence: BundleEvidence) -> Iterator[Edge]:
