@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import bench_bytes
 import bench_fetch
 
 VVBUILD = [sys.executable, "-m", "vvbuild"]
@@ -129,6 +130,7 @@ def main() -> None:
     all_pins(chosen.rounds)
     if not chosen.no_bundle:
         repeated_bundle()
+        bench_bytes.bench(rounds=3)
     bench_fetch.bench(rounds=3)
 
 

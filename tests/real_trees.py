@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -91,7 +92,7 @@ CASES: dict[str, Case] = {
     ),
     "1.31.1 without cuDNN": Case(
         LINUX, ["ort1.31", *CUDA_13],
-        {"cudnn-optional-missing": "1.31.1", "gpu-arch-uncovered": "12.1"},
+        {"cudnn-optional-missing": "no cuDNN", "gpu-arch-uncovered": "12.1"},
     ),
     "1.31.1 with cuDNN": Case(
         LINUX, ["ort1.31", *CUDA_13, "cudnn13"], {"gpu-arch-uncovered": "10.0"}
@@ -124,9 +125,14 @@ def cache() -> Path:
     return Path(chosen) if chosen else Path.home() / ".cache" / "vvbuild-real"
 
 
+def read_toml(name: str) -> dict[str, Any]:
+    """A table beside this file."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text("utf-8"))
+
+
 @functools.cache
 def _wheels() -> dict[str, dict[str, str]]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    return read_toml("real_trees.toml")
 
 
 def unpacked(name: str) -> Path:
@@ -165,15 +171,12 @@ def lay_out(case: Case, folder: Path) -> Path:
         "licenses/cudnn/License.txt": b"x" * 200, "licenses/cuda/License.txt": b"x" * 200,
     }  # fmt: skip
     tree(folder, papers, target=case.target)
-    for old in [*folder.glob("*onnxruntime*"), *folder.glob("DirectML.dll")]:
-        old.unlink()
     for name in case.of:
         for library in unpacked(name).iterdir():
             if library.name != case.without:
                 _link(library, folder / _placed(library.name))
     source, changed = case.instead
     if source:
-        (folder / changed).unlink()
         _link(unpacked(source) / changed, folder / changed)
     return folder
 
@@ -185,6 +188,7 @@ def _placed(name: str) -> str:
 
 def _link(source: Path, dest: Path) -> None:
     source.chmod(0o755)
+    dest.unlink(missing_ok=True)
     os.link(source, dest)
 
 

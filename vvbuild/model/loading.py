@@ -68,6 +68,9 @@ class AsksRow(Row, frozen=True, kw_only=True):
 
     by: Names
     pattern: Annotated[str, Meta(description="Regular expression of the names, in ASCII.")]
+    holds: Annotated[
+        str, Meta(min_length=3, description="What every such name holds, to be looked for first.")
+    ]
     source: Source
 
     def is_about(self, name: str) -> bool:

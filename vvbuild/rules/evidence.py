@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from vvbuild.binary.elf import ElfFacts
+from vvbuild.binary.elf_symbols import ElfSymbols
 from vvbuild.binary.gpu_code import GpuCode
 from vvbuild.binary.macho import MachOFacts
 from vvbuild.binary.pe import PeFacts
@@ -37,7 +38,8 @@ class FileFacts:
     ``malformed`` says why they cannot be read; ``gpu`` is the machine code for GPUs in it.
     ``asks`` are names of libraries that it opens, found in its bytes. ``text`` is the digest of
     the program's machine code. ``exports`` are what it exports, with the value of 32-bit
-    variables that matter, where that says what it is; ``packed`` whether UPX packed it; ``stale``
+    variables that matter, where that says what it is; ``symbols`` are all that it gives and asks
+    for, of NVIDIA's libraries and those that call them; ``packed`` whether UPX packed it; ``stale``
     what is wrong with the hashes of its signature.
     """
 
@@ -54,6 +56,7 @@ class FileFacts:
     asks: tuple[str, ...] = ()
     text: Digest | None = None
     exports: Mapping[str, int | None] | None = None
+    symbols: ElfSymbols | None = None
     packed: bool = False
     stale: str | None = None
 

@@ -30,7 +30,7 @@ from vvbuild.runtime.files import hash_file
 from vvbuild.verify.asked import asked_names
 from vvbuild.verify.data import frozen_modules, read_document, read_documents, read_models
 from vvbuild.verify.listing import Listed
-from vvbuild.verify.told import stale_signature, told_exports
+from vvbuild.verify.told import stale_signature, told_exports, told_symbols
 
 _PROGRAM = "run"
 _MANIFEST = "engine_manifest.json"
@@ -160,6 +160,7 @@ def file_facts(
             asks=asked_names(path, bytes_tables().loading),
             text=section_digest(path, ".text") if is_program and is_elf(path) else None,
             exports=told_exports(path, binary, is_program=is_program),
+            symbols=told_symbols(path, binary),
             packed=read_upx(path) is not None,
             stale=stale_signature(path, binary),
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vvbuild.binary.elf import ElfFacts
-from vvbuild.binary.elf_symbols import read_symbols
+from vvbuild.binary.elf_symbols import ElfSymbols, read_symbols
 from vvbuild.binary.macho import MachOFacts
 from vvbuild.binary.macho_signature import check_pages
 from vvbuild.binary.macho_symbols import read_macho_symbols
@@ -40,6 +40,13 @@ def told_exports(
     if not table.exports_matter("macos", path.name):
         return None
     return dict.fromkeys(name for each in read_macho_symbols(path) for name in each.exported)
+
+
+def told_symbols(path: Path, binary: Binary) -> ElfSymbols | None:
+    """All symbols of NVIDIA's libraries on Linux, and of ONNX Runtime's, which call them."""
+    tables = bytes_tables()
+    wanted = tables.nvidia.identify(path.name) or tables.runtimes.exports_matter("linux", path.name)
+    return read_symbols(path) if wanted and isinstance(binary, ElfFacts) else None
 
 
 def stale_signature(path: Path, binary: Binary) -> str | None:

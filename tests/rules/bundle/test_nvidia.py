@@ -109,28 +109,42 @@ def test_a_cudnn_for_another_cuda_is_told_by_the_cublas_that_it_opens(tmp_path: 
     assert judged(tree(tmp_path / "b", files, target=LINUX), target=LINUX) == []
 
 
+def test_a_provider_that_starts_without_cudnn_is_a_warning(tmp_path: Path) -> None:
+    files = {PROVIDER: linux(PROVIDER, gpu=EVERYTHING)}
+
+    finding = only(
+        tree(tmp_path / "a", files, target=LINUX), "cudnn-optional-missing", target=LINUX
+    )
+
+    assert finding.severity == "warning"
+    assert judged(tree(tmp_path / "b", files | cudnn(9), target=LINUX), target=LINUX) == []
+
+
 # GPUs
 
 
 def test_b056_a_gpu_without_code_is_named_with_its_cards(tmp_path: Path) -> None:
-    files = {PROVIDER: linux(PROVIDER, gpu=["sm_60", "sm_70", "sm_75", "sm_80", "sm_90"])}
+    files = {
+        **cudnn(9),
+        PROVIDER: linux(PROVIDER, gpu=["sm_60", "sm_70", "sm_75", "sm_80", "sm_90"]),
+    }
 
     finding = only(tree(tmp_path / "a", files, target=LINUX), "gpu-arch-uncovered", target=LINUX)
 
     assert finding.severity == "warning"
     assert "Blackwell 12.0 (GeForce RTX 5080)" in finding.message
     assert PROVIDER in finding.evidence["Blackwell 12.0 (GeForce RTX 5080)"]
-    files = {PROVIDER: linux(PROVIDER, gpu=EVERYTHING)}
+    files[PROVIDER] = linux(PROVIDER, gpu=EVERYTHING)
     assert judged(tree(tmp_path / "b", files, target=LINUX), target=LINUX) == []
 
 
 def test_b057_ptx_for_one_gpu_alone_serves_no_newer_one(tmp_path: Path) -> None:
     known = EVERYTHING[:5]
-    files = {PROVIDER: linux(PROVIDER, gpu=[*known, "compute_90a"])}
+    files = {**cudnn(9), PROVIDER: linux(PROVIDER, gpu=[*known, "compute_90a"])}
     finding = only(tree(tmp_path / "a", files, target=LINUX), "gpu-arch-uncovered", target=LINUX)
     assert finding.severity == "warning"
 
-    files = {PROVIDER: linux(PROVIDER, gpu=[*known, "compute_90"])}
+    files[PROVIDER] = linux(PROVIDER, gpu=[*known, "compute_90"])
     finding = only(tree(tmp_path / "b", files, target=LINUX), "gpu-arch-uncovered", target=LINUX)
     assert finding.severity == "info"
     assert "drivers compile the code when it is first used" in finding.message
@@ -138,6 +152,7 @@ def test_b057_ptx_for_one_gpu_alone_serves_no_newer_one(tmp_path: Path) -> None:
 
 def test_every_cuda_library_counts_not_the_provider_alone(tmp_path: Path) -> None:
     files = {
+        **cudnn(9),
         PROVIDER: linux(PROVIDER, gpu=EVERYTHING),
         "libcufft.so.11": linux("libcufft.so.11", gpu=["sm_90"]),
     }
@@ -172,3 +187,51 @@ def test_a_library_in_two_places_is_told(tmp_path: Path) -> None:
     finding = only(tree(tmp_path, files), "duplicate-library")
 
     assert finding.message == "libbig.so.1 lies in 2 places, with the same bytes"
+
+
+# What they call
+
+
+def calling(name: str, **calls: str) -> bytes:
+    """A library that calls a function of each of some others, given as ``libx=function``."""
+    libraries = {f"{each}.so.9" if "cudnn" in each else f"{each}.so.12": function
+                 for each, function in calls.items()}  # fmt: skip
+    return elf_bytes(
+        soname=name, needed=[*libraries, "libc.so.6"], runpath="$ORIGIN", relocations=True,
+        needs={library: [library] for library in libraries},
+        undefined=[f"{function}@{library}" for library, function in libraries.items()],
+    )  # fmt: skip
+
+
+def giving(name: str, *functions: str) -> bytes:
+    return elf_bytes(
+        soname=name, needed=["libc.so.6"], defines=[name],
+        exports=[f"{function}@@{name}" for function in functions],
+    )  # fmt: skip
+
+
+def test_b030_parts_that_call_what_others_lack_are_of_several_versions(tmp_path: Path) -> None:
+    files = {**cudnn(9), "libcudnn_graph.so.9": giving("libcudnn_graph.so.9", "old")}
+    files["libcudnn_cnn.so.9"] = calling("libcudnn_cnn.so.9", libcudnn_graph="new")
+
+    finding = only(tree(tmp_path / "a", files, target=LINUX), "cudnn-mixed-versions", target=LINUX)
+
+    assert finding.message == (
+        "libcudnn_cnn.so.9 and libcudnn_graph.so.9 are of different versions of cuDNN"
+    )
+    files["libcudnn_cnn.so.9"] = calling("libcudnn_cnn.so.9", libcudnn_graph="old")
+    assert judged(tree(tmp_path / "b", files, target=LINUX), target=LINUX) == []
+
+
+def test_a_cublas_that_lacks_what_the_provider_calls_is_stopped(tmp_path: Path) -> None:
+    files = {
+        PROVIDER: calling(PROVIDER, libcublas="cublasNewer"),
+        "libcublas.so.12": giving("libcublas.so.12", "cublasOlder"),
+    }
+
+    finding = only(tree(tmp_path / "a", files, target=LINUX), "symbol-missing", target=LINUX)
+
+    assert finding.path == PROVIDER
+    assert finding.message == "libcublas.so.12 lacks what it calls: cublasNewer"
+    files["libcublas.so.12"] = giving("libcublas.so.12", "cublasOlder", "cublasNewer")
+    assert judged(tree(tmp_path / "b", files, target=LINUX), target=LINUX) == []

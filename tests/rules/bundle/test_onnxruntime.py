@@ -145,3 +145,12 @@ def test_b003_b069_core_asks_for_onnx_runtime_by_the_name_that_it_has(
     finding = trees.only(folder, "ort-name", target=target)
     assert finding.path == core
     assert finding.message.startswith(f"asks for {asks.decode()}, and ONNX Runtime is called")
+
+
+def test_what_others_open_by_name_is_not_asked_of_onnx_runtime(tmp_path: Path) -> None:
+    """cuDNN names the cuBLAS that it opens."""
+    target = "win-x64-cuda"
+    data = pe_bytes(dll=True, imports=["KERNEL32.dll"], data=b"\0cublasLt64_12.dll\0")
+    folder = trees.tree(tmp_path, {"cudnn_adv64_9.dll": data}, target=target)
+
+    assert "ort-name" not in {each.rule for each in trees.judged(folder, target=target)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from vvbuild.linking.closure import Edge
 from vvbuild.rules.bundle.wording import listed
@@ -11,6 +12,8 @@ from vvbuild.rules.registry import Family, Found
 from vvbuild.rules.shared import GPU_ARCH_UNCOVERED
 
 rule = Family(BundleEvidence)
+
+_SHOWN = 3
 
 
 @rule(
@@ -35,6 +38,28 @@ def cudnn_family_incomplete(evidence: BundleEvidence) -> Iterator[Found]:
 
 
 @rule(
+    "cudnn-optional-missing",
+    "warning",
+    why="From 1.29 on ONNX Runtime loads cuDNN only where it is there; without it convolutions "
+    "and some others answer `not implemented` on the GPU.",
+    source="microsoft/onnxruntime#29252",
+    fix="Ship cuDNN 9 for the CUDA of this ONNX Runtime, or be sure that no model needs it.",
+)
+def cudnn_optional_missing(evidence: BundleEvidence) -> Iterator[Found]:
+    """Beside a CUDA provider lies a cuDNN, also where the provider starts without one."""
+    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os)
+    provider = evidence.files.get(row.providers.get("cuda", "")) if row is not None else None
+    if provider is None or provider.binary is None or not provider.gpu:
+        return
+    nvidia = evidence.tables.bytes.nvidia
+    needs = (edge.need.name for edge in evidence.closure.of(provider.path))
+    asked = any((known := nvidia.identify(each)) and known.component == "cudnn" for each in needs)
+    there = any(_is_cudnn(evidence, file) for file in evidence.binaries())
+    if not asked and not there:
+        yield Found("there is no cuDNN beside it", provider.path)
+
+
+@rule(
     "cudnn-mixed-versions",
     "error",
     why="The parts of cuDNN call each other by names that change with every version.",
@@ -42,7 +67,7 @@ def cudnn_family_incomplete(evidence: BundleEvidence) -> Iterator[Found]:
     fix="Take all of cuDNN from one artifact.",
 )
 def cudnn_mixed_versions(evidence: BundleEvidence) -> Iterator[Found]:
-    """All parts of cuDNN are of one version, where they tell it."""
+    """All parts of cuDNN are of one version: by what they tell, and by what they call."""
     versions: dict[str, list[str]] = {}
     for file, version in _cudnn_versions(evidence):
         versions.setdefault(version, []).append(file.path)
@@ -52,6 +77,30 @@ def cudnn_mixed_versions(evidence: BundleEvidence) -> Iterator[Found]:
             min(path for paths in versions.values() for path in paths),
             {version: listed(versions[version]) for version in sorted(versions)},
         )
+    pairs = [pair for pair in _unmet(evidence) if _is_cudnn(evidence, pair.giver)]
+    if pairs:
+        users = listed(pair.user.path for pair in pairs)
+        givers = listed(pair.giver.path for pair in pairs)
+        yield Found(
+            f"{users} and {givers} are of different versions of cuDNN",
+            pairs[0].user.path,
+            {f"{pair.user.path} asks {pair.giver.path} for": pair.shown for pair in pairs},
+        )
+
+
+@rule(
+    "symbol-missing",
+    "error",
+    why="A library that lacks a function that another one calls has the right name and is too "
+    "old, or too new: the loader refuses the caller, or the call fails later.",
+    source="https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html",
+    fix="Pin CUDA and cuDNN at least as new as those that ONNX Runtime was built with.",
+)
+def symbol_missing(evidence: BundleEvidence) -> Iterator[Found]:
+    """NVIDIA's libraries have the functions that those in the bundle call."""
+    for pair in _unmet(evidence):
+        if not _is_cudnn(evidence, pair.user):
+            yield Found(f"{pair.giver.path} lacks what it calls: {pair.shown}", pair.user.path)
 
 
 @rule(
@@ -152,6 +201,41 @@ def driver_library_bundled(evidence: BundleEvidence) -> Iterator[Found]:
     ]
     if found:
         yield Found(f"holds {listed(found)}, which the driver brings", min(found))
+
+
+class _Unmet(NamedTuple):
+    """What one library asks of another one that has it not."""
+
+    user: FileFacts
+    giver: FileFacts
+    names: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        more = len(self.names) - _SHOWN
+        return ", ".join(self.names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _unmet(evidence: BundleEvidence) -> Iterator[_Unmet]:
+    for edge in evidence.closure.edges:
+        user, giver = evidence.files[edge.user], evidence.files.get(edge.path or "")
+        if giver is None or user.symbols is None or giver.symbols is None:
+            continue
+        given = giver.symbols.exported_names
+        lost = sorted(
+            {
+                each.name
+                for each in user.symbols.undefined
+                if each.library == edge.need.name and not each.weak and each.name not in given
+            }
+        )
+        if lost:
+            yield _Unmet(user, giver, tuple(lost))
+
+
+def _is_cudnn(evidence: BundleEvidence, file: FileFacts) -> bool:
+    known = evidence.tables.bytes.nvidia.identify(file.name)
+    return known is not None and known.component == "cudnn"
 
 
 def _cublas_majors(evidence: BundleEvidence) -> set[int]:

@@ -13,7 +13,8 @@ from vvbuild.rules.registry import Family, Found
 rule = Family(BundleEvidence)
 
 _ENGINE = "VOICEVOX/voicevox_engine"
-_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+){2}")
+# On Windows the name has no version. Elsewhere one without is a prefix that core makes longer.
+_ASKED = re.compile(r"onnxruntime(\.dll|\.so(\.[0-9]+){3}|(\.[0-9]+){3}\.dylib)$")
 
 
 @rule(
@@ -119,8 +120,7 @@ def ort_name(evidence: BundleEvidence) -> Iterator[Found]:
         return
     names = set(_names(main)) | {name for name in row.main if name in evidence.files}
     asking = [
-        (file, [name for name in file.asks if _VERSION.search(name) or name.endswith(".dll")])
-        for file in evidence.binaries()
+        (file, [name for name in file.asks if _ASKED.search(name)]) for file in evidence.binaries()
     ]
     told = False
     for file, asked in asking:
