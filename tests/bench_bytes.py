@@ -37,9 +37,7 @@ def bench(rounds: int) -> None:
     ours = min(_reader(provider) for _ in range(rounds))
     size = provider.stat().st_size >> 20
     print(f"GPU code of {provider.name} ({size} MiB)")
-    print(
-        f"  ours                      {ours[0] * 1000:9.1f} ms {ours[1]:6.0f} MiB   bar: 40 MiB"
-    )
+    print(f"  ours                      {ours[0] * 1000:9.1f} ms {ours[1]:6.0f} MiB   bar: 40 MiB")
     if tool is None:
         print("  cuobjdump                 not here: pip install nvidia-cuda-cuobjdump")
     else:

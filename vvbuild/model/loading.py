@@ -115,11 +115,24 @@ class NvidiaRow(Row, frozen=True, kw_only=True):
     source: Source
 
 
+class DriverRow(Row, frozen=True, kw_only=True):
+    """The driver that a major of CUDA needs."""
+
+    cuda: int
+    least: Annotated[int, Meta(gt=0, description="The driver's major version.")]
+    source: Source
+
+
 class NvidiaTable(Row, frozen=True, kw_only=True):
     """``manifests/bytes/nvidia.toml``."""
 
     schema: Literal["vvbuild.bytes.nvidia/1"]
     library: list[NvidiaRow]
+    driver: list[DriverRow] = msgspec.field(default_factory=list)
+
+    def driver_for(self, cuda: int) -> int | None:
+        """The oldest driver for a major of CUDA, where it is known."""
+        return next((row.least for row in self.driver if row.cuda == cuda), None)
 
     def identify(self, name: str) -> NvidiaName | None:
         """What a file name of Linux or Windows says, if it is NVIDIA's."""

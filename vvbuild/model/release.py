@@ -19,7 +19,7 @@ from vvbuild.model.target import covered
 ComponentSource = Literal["core-downloader", "github", "pypi", "npm", "url", "package"]
 Flavour = Literal["voicevox", "microsoft", "pypi"]
 ArchiveKind = Literal["vvpp", "7z"]
-FloorKind = Literal["glibc", "glibcxx", "macos"]
+FloorKind = Literal["glibc", "glibcxx", "macos", "driver"]
 Terms = Literal["file", "release-note"]
 Unpack = Literal["whole", "strip-top", "no"]
 

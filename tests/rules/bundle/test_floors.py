@@ -63,3 +63,20 @@ def test_b058_b059_a_library_for_a_newer_macos_is_stopped(tmp_path: Path) -> Non
     assert finding.message == "2 libraries need macOS 15.1, and 13.4 is promised"
     del files["liba.dylib"], files["libc.dylib"]
     assert judged(tree(tmp_path / "b", files, target=MAC), target=MAC) == []
+
+
+def test_a_cuda_for_newer_drivers_than_promised_is_stopped(tmp_path: Path) -> None:
+    about = {"schema": "vvbuild.bundle/1", "target": "linux-x64-cuda"}
+    files = {"libcublas.so.13": elf_bytes(soname="libcublas.so.13", needed=["libc.so.6"])}
+
+    def found(folder: Path, **floors: str) -> list[str]:
+        tree(folder, files, target="linux-x64-cuda")
+        (folder / "vvbuild.json").write_text(json.dumps({**about, "floors": floors}))
+        findings = judged(folder, target="linux-x64-cuda")
+        return [each.message for each in findings if each.rule == "driver-too-new-needed"]
+
+    assert found(tmp_path / "a", driver="525") == [
+        "CUDA 13 needs a driver of 580 or newer, and 525 is promised"
+    ]
+    assert found(tmp_path / "b", driver="580") == []
+    assert found(tmp_path / "c") == []

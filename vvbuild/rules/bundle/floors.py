@@ -64,6 +64,34 @@ def macos_floor(evidence: BundleEvidence) -> Iterator[Found]:
         yield _found("macOS", needs, promised)
 
 
+@rule(
+    "driver-too-new-needed",
+    "error",
+    why="Each major of CUDA needs a driver of its time: users with an older one fall back to the "
+    "processor, or get an error that names a driver's version and nothing else.",
+    source="https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html",
+    fix="Ship an older major of CUDA, or promise the newer driver (`driver` in `[floors]`).",
+)
+def driver_too_new_needed(evidence: BundleEvidence) -> Iterator[Found]:
+    """The CUDA in the bundle runs on the driver that the release promises, if it promises one."""
+    promised = _promised(evidence, "driver")
+    if promised is None:
+        return
+    nvidia = evidence.tables.bytes.nvidia
+    for file in evidence.binaries():
+        known = nvidia.identify(file.name)
+        # One of several names tells the major, and is enough.
+        if known is None or known.library != "cublas" or known.major is None:
+            continue
+        least = nvidia.driver_for(known.major)
+        if least is not None and _newer(str(least), promised):
+            yield Found(
+                f"CUDA {known.major} needs a driver of {least} or newer, and {promised} is "
+                "promised",
+                file.path,
+            )
+
+
 def _promised(evidence: BundleEvidence, kind: FloorKind) -> str | None:
     """What the release says in ``vvbuild.json``, else what its target says.
 
