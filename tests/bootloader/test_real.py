@@ -51,6 +51,7 @@ def _umask(mask: int) -> Iterator[None]:
         os.umask(before)
 
 
+@pytest.mark.slow
 def test_the_same_inputs_are_the_same_bytes_without_any_compiler_on_the_machine(
     build: Callable[..., BootloaderBuild],
     linux_bootloader: BuiltFile,
@@ -91,6 +92,7 @@ def test_an_error_in_an_extra_file_shows_the_compilers_words(
     assert "vvbuild_wrong.c" in (caught.value.hint or "")
 
 
+@pytest.mark.slow
 def test_a_symbol_that_upstream_has_fails_with_the_linkers_words(
     build: Callable[..., BootloaderBuild], tmp_path: Path
 ) -> None:

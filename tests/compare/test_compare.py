@@ -258,6 +258,7 @@ def test_every_key_of_a_manifest_is_compared() -> None:
         "upstream": {"win-x64-cpu": "windows"},
         "waivers": [waiver],
         "bootloader": "gcc",
+        "floors": {"glibc": "2.31"},
     }
 
     assert set(changes) | plain == set(Release.__struct_fields__)

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from tests.e2e.conftest import TARGET, Built, vvbuild
+from vvbuild.binary.elf import read_elf
 
 pytestmark = [pytest.mark.network, pytest.mark.xdist_group("e2e"), pytest.mark.timeout(1200)]
 
@@ -113,6 +114,10 @@ def test_nothing_of_the_build_machine_is_in_the_bundle(built: Built, tmp_path: P
         if path.is_file():
             data = path.read_bytes()
             assert not [needle for needle in needles if needle in data], path
+            if data.startswith(b"\x7fELF"):
+                facts = read_elf(path)
+                search = facts.runpath or facts.rpath
+                assert all(each.startswith("$ORIGIN") for each in search), (path, search)
 
 
 def test_the_sample_speaks_cancels_and_stops(built: Built, tmp_path: Path) -> None:

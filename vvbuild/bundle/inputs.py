@@ -162,7 +162,7 @@ def _tools(
     release: LoadedRelease, recipe: Recipe, target: Target, host: Platform
 ) -> dict[str, Tool]:
     """The pinned tools that this target's steps run; patchelf is not made for every host."""
-    renames = any(row.soname is not None for row in placements(recipe, target))
+    renames = target.os == "linux" or any(row.soname for row in placements(recipe, target))
     return {
         name: find_tool(name, version, host)
         for name, version in release.row.tools.items()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vvbuild.fetch.store import copy_file
+from vvbuild.binary.elf import is_elf, read_elf
+from vvbuild.fetch.store import copy_file, walk
 from vvbuild.model.digest import Digest
 from vvbuild.runtime.cancel import Cancel
 from vvbuild.runtime.files import hash_file
@@ -48,6 +50,32 @@ def set_soname(
     run([patchelf, "--set-soname", soname, fresh], cancel=cancel)
     fresh.replace(library)
     return Transform(path, "soname", soname, before, hash_file(library))
+
+
+def clean_search_paths(
+    bundle: Path, patchelf: Path, work: Path, cancel: Cancel
+) -> Iterator[Transform]:
+    """Take out of Linux libraries the folders of the machine that built them.
+
+    Python's own modules look where that Python was installed; on a user's machine anybody may
+    have put something there. What counts from the library's own place (``$ORIGIN``) stays.
+    """
+    for path, relative, kind in walk(bundle):
+        if kind not in ("file", "program") or not is_elf(path):
+            continue
+        facts = read_elf(path)
+        entries = facts.runpath or facts.rpath
+        kept = [each for each in entries if each.startswith(("$ORIGIN", "${ORIGIN}"))]
+        if len(kept) == len(entries):
+            continue
+        before, fresh = hash_file(path), work / "search-path"
+        copy_file(path, fresh)
+        fresh.chmod(0o644)
+        change = ["--set-rpath", ":".join(kept)] if kept else ["--remove-rpath"]
+        run([patchelf, *change, fresh], cancel=cancel)
+        fresh.chmod(path.stat().st_mode & 0o777)
+        fresh.replace(path)
+        yield Transform(relative, "search path", ":".join(kept) or "none", before, hash_file(path))
 
 
 def replace_file(bundle: Path, path: str, data: bytes, what: str, value: str) -> Transform:

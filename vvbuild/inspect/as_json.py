@@ -7,7 +7,7 @@ from vvbuild.binary.gpu_code import GpuCode
 from vvbuild.binary.macho import MachOFacts
 from vvbuild.binary.pe import PeFacts
 from vvbuild.inspect.look import Inspection
-from vvbuild.linking.closure import Edge
+from vvbuild.linking.edge import Edge
 from vvbuild.rules.evidence import FileFacts
 
 FORMATS: dict[type, str] = {ElfFacts: "elf", PeFacts: "pe", MachOFacts: "macho"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vvbuild.inspect.look import Inspection
-from vvbuild.linking.closure import Edge
+from vvbuild.linking.edge import Edge
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from vvbuild.binary.identify import identify
 from vvbuild.binary.macho_symbols import read_macho_symbols
 from vvbuild.binary.pe_exports import read_exports
 from vvbuild.errors import BinaryMalformedError, HostileArchiveError
-from vvbuild.linking.closure import Edge
+from vvbuild.linking.edge import Edge
 from vvbuild.linking.search import Layout
 from vvbuild.manifest.bootloader import hint_table
 from vvbuild.manifest.bytes import bytes_tables

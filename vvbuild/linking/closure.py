@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
+from vvbuild.linking.above import with_those_above
+from vvbuild.linking.edge import Edge, fits
 from vvbuild.linking.linkage import Linkage, Need
 from vvbuild.linking.search import Layout, candidates
 from vvbuild.model.loading import LoadingTable, OpenedRow, matches
-
-# `elsewhere`: it lies in the bundle, where this loader does not look for it.
-Place = Literal["bundle", "system", "driver", "redistributable", "elsewhere", "missing"]
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A need of the library at ``user``, and where it ends: ``path`` is in the bundle."""
-
-    user: str
-    need: Need
-    place: Place
-    path: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,36 +47,53 @@ class Closure:
 def close(libraries: Iterable[Linkage], layout: Layout, table: LoadingTable) -> Closure:
     """Resolve every need of every library."""
     known = {library.path: library for library in libraries}
-    preloaded = {
-        library.name
-        for library in known.values()
-        for row in table.preloaded
-        if library.os in row.os and matches(library.os, posixpath.basename(library.path), row.names)
-    }
+    preloaded = dict(_preloaded(known.values(), layout, table))
     edges = [
         _resolve(library, need, known, layout, table, preloaded)
         for library in known.values()
-        for need in (*library.needs, *_opened(library, layout, table.opened))
+        for need in _needs(library, layout, table)
     ]
+    # What one library hands down may let it bring along another one, which hands down in turn.
+    while (more := with_those_above(edges, known, layout)) != edges:
+        edges = more
     return Closure(known, tuple(edges))
 
 
-def _opened(library: Linkage, layout: Layout, rows: Iterable[OpenedRow]) -> Iterator[Need]:
-    """What a table says that a library opens by name; of a glob, what is there."""
+def _preloaded(
+    libraries: Iterable[Linkage], layout: Layout, table: LoadingTable
+) -> Iterator[tuple[str, str]]:
+    """The name and path of what is loaded from the program's folder before anything asks."""
+    home = posixpath.dirname(layout.program)
+    for library in libraries:
+        folder, name = posixpath.split(library.path)
+        for row in table.preloaded:
+            if folder == home and library.os in row.os and matches(library.os, name, row.names):
+                yield library.name, library.path
+
+
+def _needs(library: Linkage, layout: Layout, table: LoadingTable) -> Iterator[Need]:
+    """What its headers ask for, what its bytes show, and what a table says that it opens."""
+    rows = [row for row in table.asks if row.needed and row.is_about(library.name)]
+    for need in library.needs:
+        if need.how == "weak" and any(re.fullmatch(row.pattern, need.name) for row in rows):
+            yield replace(need, how="opened")
+        else:
+            yield need
     asked = {need.name for need in library.needs}
-    for row in rows:
-        if row.os != library.os or not matches(row.os, library.name, [row.by]):
-            continue
-        for name in row.names:
-            if "*" in name:
-                known = {path.rpartition("/")[2] for path in layout.files}
-                found = [each for each in sorted(known) if matches(row.os, each, [name])]
-            else:
-                found = [name]
-            # Nothing fits a glob: it is told as it stands.
-            for each in found or [name]:
-                if each not in asked:
-                    yield Need(each, "opened" if row.needed else "weak", row.source)
+    for row in table.opened:
+        if row.os == library.os and matches(row.os, library.name, [row.by]):
+            for name in row.names:
+                for each in _those(name, row, layout):
+                    if each not in asked:
+                        yield Need(each, "opened" if row.needed else "weak", row.source)
+
+
+def _those(name: str, row: OpenedRow, layout: Layout) -> list[str]:
+    """Of a glob what is there; one that is needed and fits nothing is told as it stands."""
+    if "*" not in name:
+        return [name]
+    found = [each for each in layout.names if matches(row.os, each, [name])]
+    return found or ([name] if row.needed else [])
 
 
 def _resolve(
@@ -96,25 +102,19 @@ def _resolve(
     known: Mapping[str, Linkage],
     layout: Layout,
     table: LoadingTable,
-    preloaded: set[str],
+    preloaded: Mapping[str, str],
 ) -> Edge:
     ignore_case = library.os == "win"
     for candidate in candidates(library, need.name, layout, table):
         path = layout.at(candidate, ignore_case=ignore_case)
-        if path is not None and _fits(library, known.get(path)):
+        if path is not None and fits(library, known.get(path)):
             return Edge(library.path, need, "bundle", path)
     if need.name in preloaded:
-        path = next(it.path for it in known.values() if it.name == need.name)
-        return Edge(library.path, need, "bundle", path)
+        return Edge(library.path, need, "bundle", preloaded[need.name])
     if (giver := table.giver(library.os, need.name)) is not None:
         return Edge(library.path, need, giver)
     name = posixpath.basename(need.name)
     for path in layout.named(name, ignore_case=ignore_case):
-        if _fits(library, known.get(path)):
+        if fits(library, known.get(path)):
             return Edge(library.path, need, "elsewhere", path)
     return Edge(library.path, need, "missing")
-
-
-def _fits(library: Linkage, found: Linkage | None) -> bool:
-    """Whether a loader would take a file: one for another processor it passes by."""
-    return found is not None and (found.os, found.arch) == (library.os, library.arch)

@@ -7,7 +7,7 @@ dyld(1).
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,9 +19,10 @@ from vvbuild.model.loading import LoadingTable, matches
 class Layout:
     """The paths of a bundle, and what of them loaders go by.
 
-    ``links`` leads from the path of a symbolic link to the file that it stands for.
+    ``links`` leads from the path of a symbolic link to the file or folder that it stands for.
     ``program`` is the executable's path, ``contents`` the folder of PyInstaller's internals (``""``
-    for the flat layout), which its bootloader adds to the loader's search.
+    for the flat layout), which its bootloader adds to the loader's search. ``program_search`` are
+    the rpaths of a macOS program, which count for all that it loads.
     """
 
     files: frozenset[str]
@@ -31,11 +32,14 @@ class Layout:
     program_search: tuple[str, ...] = ()
 
     def at(self, path: str, *, ignore_case: bool) -> str | None:
-        """The file at a path, through a link."""
-        wanted = self._lower.get(path.lower()) if ignore_case else path
-        if wanted is None or wanted not in self.files:
+        """The file at a path, through links."""
+        if ignore_case:
+            path = self._lower.get(path.lower(), path)
+        elif path not in self.files:
+            path = self._through_folders(path)
+        if path not in self.files:
             return None
-        return self.links.get(wanted, wanted)
+        return self.links.get(path, path)
 
     def named(self, name: str, *, ignore_case: bool) -> tuple[str, ...]:
         """All files with that name, wherever they lie."""
@@ -45,9 +49,20 @@ class Layout:
         return tuple(dict.fromkeys(self.links.get(path, path) for path in found))
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of every file, each once."""
+        return tuple(sorted({posixpath.basename(path) for path in self.files}))
+
+    @cached_property
     def folders(self) -> tuple[str, ...]:
         """Every directory that holds files, ``""`` for the root."""
         return tuple(sorted({posixpath.dirname(path) for path in self.files}))
+
+    def _through_folders(self, path: str) -> str:
+        for end in (at for at, letter in enumerate(path) if letter == "/"):
+            if (folder := self.links.get(path[:end])) is not None:
+                return posixpath.join(folder, path[end + 1 :])
+        return path
 
     @cached_property
     def _lower(self) -> dict[str, str]:
@@ -72,11 +87,27 @@ def candidates(library: Linkage, name: str, layout: Layout, table: LoadingTable)
         yield from _macos(library, name, layout)
 
 
+def handed_down(above: Linkage, library: Linkage, name: str, layout: Layout) -> Iterator[str]:
+    """Where a loader looks for ``name`` as well, since ``above`` brought the library along."""
+    here = posixpath.dirname(above.path)
+    if library.os == "linux":
+        # An RPATH counts for all that comes along, but for those who have a RUNPATH themselves.
+        if above.before and "/" not in name and (library.before or not library.search):
+            for folder in _origins(above):
+                yield posixpath.join(folder, name)
+    elif library.os == "macos":
+        if name.startswith("@rpath/"):
+            yield from _by_rpaths(above, name, layout)
+    else:
+        # The folder of what was loaded by its full path, for all that comes along.
+        yield posixpath.join(here, name)
+
+
 def _linux(library: Linkage, name: str, layout: Layout) -> Iterator[str]:
     if "/" in name:
         # Taken as a path, relative to whatever directory the process is in.
         return
-    own = list(_expanded(library, "$ORIGIN", "${ORIGIN}"))
+    own = list(_origins(library))
     # PyInstaller's bootloader sets LD_LIBRARY_PATH to its folder and starts itself again.
     around = [layout.contents]
     for folder in [*own, *around] if library.before else [*around, *own]:
@@ -96,26 +127,33 @@ def _windows(library: Linkage, name: str, layout: Layout, table: LoadingTable) -
 
 
 def _macos(library: Linkage, name: str, layout: Layout) -> Iterator[str]:
-    here = posixpath.dirname(library.path)
-    there = posixpath.dirname(layout.program)
-    if name.startswith("@loader_path/"):
-        yield _inside(here, name.removeprefix("@loader_path/"))
-    elif name.startswith("@executable_path/"):
-        yield _inside(there, name.removeprefix("@executable_path/"))
-    elif name.startswith("@rpath/"):
-        rest = name.removeprefix("@rpath/")
-        for folder in _expanded(library, "@loader_path"):
-            yield _inside(folder, rest)
-        for entry in layout.program_search:
-            if entry.startswith(("@loader_path", "@executable_path")):
-                yield _inside(there, posixpath.join(entry.partition("/")[2], rest))
+    if name.startswith("@rpath/"):
+        yield from _by_rpaths(library, name, layout)
+        yield from _places(
+            layout.program_search, name.removeprefix("@rpath/"), layout.program, layout.program
+        )
+    else:
+        yield from _places([name], "", library.path, layout.program)
 
 
-def _expanded(library: Linkage, *origins: str) -> Iterator[str]:
-    """The folders that a file names by its own place; those elsewhere are not in the bundle."""
+def _by_rpaths(library: Linkage, name: str, layout: Layout) -> Iterator[str]:
+    return _places(library.search, name.removeprefix("@rpath/"), library.path, layout.program)
+
+
+def _places(entries: Iterable[str], rest: str, loader: str, program: str) -> Iterator[str]:
+    """What macOS makes of paths that begin with a word for a place; others are not the bundle's."""
+    for entry in entries:
+        word, _, below = entry.partition("/")
+        if word in ("@loader_path", "@executable_path"):
+            origin = loader if word == "@loader_path" else program
+            yield _inside(posixpath.dirname(origin), posixpath.join(below, rest))
+
+
+def _origins(library: Linkage) -> Iterator[str]:
+    """The folders that a file for Linux names by its own place; others are not the bundle's."""
     here = posixpath.dirname(library.path)
     for entry in library.search:
-        for origin in origins:
+        for origin in ("$ORIGIN", "${ORIGIN}"):
             if entry == origin or entry.startswith(f"{origin}/"):
                 yield _inside(here, entry[len(origin) :].lstrip("/"))
 

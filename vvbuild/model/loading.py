@@ -71,6 +71,7 @@ class AsksRow(Row, frozen=True, kw_only=True):
     holds: Annotated[
         str, Meta(min_length=3, description="What every such name holds, to be looked for first.")
     ]
+    needed: Annotated[bool, Meta(description="Whether something fails without them.")] = False
     source: Source
 
     def is_about(self, name: str) -> bool:

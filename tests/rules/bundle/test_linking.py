@@ -170,7 +170,7 @@ def test_a_library_that_does_not_look_beside_itself_is_stopped(tmp_path: Path) -
     assert finding.evidence == {"there": "lib/libb.so", "looks in": "nothing of its own"}
 
 
-@pytest.mark.parametrize("runpath", ["$ORIGIN", "${ORIGIN}/", "$ORIGIN/../lib", "/x:$ORIGIN"])
+@pytest.mark.parametrize("runpath", ["$ORIGIN", "${ORIGIN}/", "$ORIGIN/../lib", "/lib/:$ORIGIN"])
 def test_a_library_that_looks_beside_itself_passes(tmp_path: Path, runpath: str) -> None:
     files = {
         "lib/liba.so": library("libb.so", runpath=runpath),
@@ -210,3 +210,18 @@ def test_on_macos_the_programs_rpaths_count_for_its_libraries(tmp_path: Path) ->
     assert judged(tree(tmp_path / "a", {**files, "run": run}, target=target), target=target) == []
     finding = only(tree(tmp_path / "b", files, target=target), "rpath-missing", target=target)
     assert finding.path == "liba.dylib"
+
+
+def test_b036_a_folder_of_the_build_machine_is_told_once(tmp_path: Path) -> None:
+    files = {
+        "liba.so": library(runpath="/opt/hostedtoolcache/Python/3.11.9/x64/lib:$ORIGIN"),
+        "libb.so": library(runpath="/opt/hostedtoolcache/Python/3.11.9/x64/lib"),
+    }
+
+    finding = only(tree(tmp_path, files), "build-path-leak")
+
+    assert finding.message == (
+        "2 libraries look into /opt/hostedtoolcache/Python/3.11.9/x64/lib, a folder of the machine "
+        "that built them"
+    )
+    assert finding.evidence == {"files": "liba.so, libb.so"}

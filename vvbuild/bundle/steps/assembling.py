@@ -16,7 +16,7 @@ from vvbuild.bundle.describe import (
     paths_of,
 )
 from vvbuild.bundle.inputs import BundleInputs
-from vvbuild.bundle.transform import Transform, replace_file, set_soname
+from vvbuild.bundle.transform import Transform, clean_search_paths, replace_file, set_soname
 from vvbuild.fetch.store import walk
 from vvbuild.manifest.recipe import placements
 from vvbuild.manifest.targets import program_name
@@ -67,6 +67,9 @@ def add_assemble(builder: PlanBuilder, inputs: BundleInputs, parts: Parts) -> st
             for placement, where in placed
             if placement.soname is not None
         ]
+        if "patchelf" in parts.tools and inputs.target.os == "linux":
+            patchelf = tool_path(context, parts.tools["patchelf"], inputs.tools["patchelf"])
+            transforms += clean_search_paths(bundle, patchelf, context.work, context.cancel)
         transforms.append(_finish_manifest(bundle, row.engine.version, command))
         host = context.facts(parts.frozen)["host_libraries"]
         description = describe_bundle(

@@ -8,7 +8,7 @@ from vvbuild.binary.gpu_code import GpuCode
 from vvbuild.inspect.as_json import FORMATS, inspection_as_json
 from vvbuild.inspect.draw import Branch, draw
 from vvbuild.inspect.look import Inspection
-from vvbuild.linking.closure import Edge
+from vvbuild.linking.edge import Edge
 from vvbuild.model.size import ByteSize
 from vvbuild.report.document import Block, Line, Pairs, Style, Table, View
 from vvbuild.rules.evidence import FileFacts

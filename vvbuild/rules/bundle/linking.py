@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vvbuild.linking.closure import Edge, Place
+from vvbuild.linking.edge import Edge, Place
 from vvbuild.rules.bundle.nvidia import missing_parts
-from vvbuild.rules.bundle.wording import listed
+from vvbuild.rules.bundle.wording import listed, together
 from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import Family, Found
 
 rule = Family(BundleEvidence)
 
+# Where nobody but the system's owner writes.
+_SYSTEM = ("/usr/lib/", "/System/", "/lib/", "/lib64/")
 # Smaller ones, such as the C++ runtime that each package brings, are copied on purpose.
 _WORTH_TELLING = 1 << 20
 # What people call a component whose major the names of its libraries tell.
@@ -111,6 +113,29 @@ def rpath_missing(evidence: BundleEvidence) -> Iterator[Found]:
                 "there": listed(str(edge.path) for edge in edges),
                 "looks in": listed(search) if search else "nothing of its own",
             },
+        )
+
+
+@rule(
+    "build-path-leak",
+    "warning",
+    why="A library that looks into a folder of the machine that built it takes whatever lies "
+    "there on a user's, where that folder may be anybody's.",
+    source="VOICEVOX/voicevox_engine#699",
+    fix="Leave only what counts from the library's own place: `$ORIGIN`, `@loader_path`.",
+)
+def build_path_leak(evidence: BundleEvidence) -> Iterator[Found]:
+    """Libraries look into no folder that is outside of the bundle."""
+    groups: dict[str, list[str]] = {}
+    for file, linkage in evidence.libraries():
+        for entry in linkage.search:
+            if entry.startswith("/") and not entry.startswith(_SYSTEM):
+                groups.setdefault(entry, []).append(file.path)
+    for entry, paths in groups.items():
+        yield together(
+            paths,
+            f"looks into {entry}, a folder of the machine that built it",
+            f"{{n}} libraries look into {entry}, a folder of the machine that built them",
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from vvbuild.linking.closure import Edge
+from vvbuild.linking.edge import Edge
 from vvbuild.rules.bundle.wording import listed
 from vvbuild.rules.evidence import BundleEvidence, FileFacts
 from vvbuild.rules.registry import Family, Found
