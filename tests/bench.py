@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import bench_bytes
+import bench_closure
 import bench_fetch
 
 VVBUILD = [sys.executable, "-m", "vvbuild"]
@@ -131,6 +132,7 @@ def main() -> None:
     if not chosen.no_bundle:
         repeated_bundle()
         bench_bytes.bench(rounds=3)
+        bench_closure.bench(rounds=3)
     bench_fetch.bench(rounds=3)
 
 

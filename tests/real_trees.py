@@ -50,13 +50,18 @@ _LEFT_OUT = ("*tensorrt*", "*pybind11*", "*OpenCL*", "*nvblas*", "*cufftw*", "cu
 
 @dataclass(frozen=True)
 class Case:
-    """A tree, and the rules that must find something there, with words of what they say."""
+    """A tree, and the rules that must find something there, with words of what they say.
+
+    The libraries of some wheels lie in it, but for one, or with one of another wheel instead. A
+    ``frozen`` one has its internals in a folder of their own, so that loaders look nowhere else.
+    """
 
     target: str
     of: Sequence[str]
     finds: dict[str, str] = field(default_factory=dict)
     without: str = "-"
     instead: tuple[str, str] = ("", "-")
+    frozen: bool = False
 
 
 CASES: dict[str, Case] = {
@@ -85,7 +90,20 @@ CASES: dict[str, Case] = {
         LINUX, ["ort1.17", *CUDA_12, "cudnn8"],
         {"needed-wrong-major": "needs CUDA 11, but the bundle has CUDA 12"},
     ),
-    "1.13.1 with CUDA 11": Case(LINUX, ["ort1.13", *CUDA_11, "cudnn8"]),
+    "with the cuDNN for CUDA 13": Case(
+        LINUX, ["ort1.23", *CUDA_12, "cudnn13"],
+        {"cudnn-for-other-cuda": "this cuDNN is for CUDA 13, and ONNX Runtime for CUDA 12",
+         "gpu-arch-uncovered": "6.1"},
+    ),
+    "in a frozen bundle, as the wheel is": Case(
+        LINUX, ["ort1.23", *CUDA_12, "cudnn9"], {"rpath-missing": "libcudnn.so.9"}, frozen=True,
+    ),
+    "1.17.1 with CUDA 11": Case(LINUX, ["ort1.17", *CUDA_11, "cudnn8-cu11"]),
+    "1.13.1 with CUDA 11": Case(LINUX, ["ort1.13", *CUDA_11, "cudnn8-cu11"]),
+    "1.13.1 with the cuDNN for CUDA 12": Case(
+        LINUX, ["ort1.13", *CUDA_11, "cudnn8"],
+        {"cudnn-for-other-cuda": "this cuDNN is for CUDA 12, and ONNX Runtime for CUDA 11"},
+    ),
     "1.13.1 with CUDA 12": Case(
         LINUX, ["ort1.13", *CUDA_12, "cudnn8"],
         {"needed-wrong-major": "needs CUDA 11, but the bundle has CUDA 12"},
@@ -97,7 +115,20 @@ CASES: dict[str, Case] = {
     "1.31.1 with cuDNN": Case(
         LINUX, ["ort1.31", *CUDA_13, "cudnn13"], {"gpu-arch-uncovered": "10.0"}
     ),
+    "1.31.1 without a part that is new in cuDNN 9.24": Case(
+        LINUX, ["ort1.31", *CUDA_13, "cudnn13"],
+        {"cudnn-family-incomplete": "cuDNN 9 lacks libcudnn_ext.so.9",
+         "gpu-arch-uncovered": "10.0"},
+        without="libcudnn_ext.so.9",
+    ),
     "1.27.0": Case(LINUX, ["ort1.27", *CUDA_13, "cudnn13"], {"gpu-arch-uncovered": "10.3"}),
+    "1.27.0 with the builtins of another nvrtc": Case(
+        LINUX, ["ort1.27", *CUDA_13, "cudnn13", "nvrtc12"],
+        {"needed-missing": "libnvrtc-builtins.so.13.0",
+         "cuda-mixed-majors": "the bundle holds CUDA 12 and CUDA 13",
+         "gpu-arch-uncovered": "10.3"},
+        without="libnvrtc-builtins.so.13.0",
+    ),
     "Windows, 1.23.2 with CUDA 12 and cuDNN 9": Case(
         WINDOWS, ["ort1.23-win", *WINDOWS_12, "cudnn9-win"], {"gpu-arch-uncovered": "7.0"}
     ),
@@ -110,6 +141,11 @@ CASES: dict[str, Case] = {
         WINDOWS, ["ort1.23-win", *WINDOWS_12, "cudnn9-win"],
         {"cudnn-family-incomplete": "cudnn_ops64_9.dll", "gpu-arch-uncovered": "7.0"},
         without="cudnn_ops64_9.dll",
+    ),
+    "Windows, with cuDNN 8 and without its zlib": Case(
+        WINDOWS, ["ort1.23-win", *WINDOWS_12, "cudnn8-win"],
+        {"needed-wrong-major": "needs cuDNN 9, but the bundle has cuDNN 8",
+         "zlibwapi-missing": "zlibwapi.dll", "gpu-arch-uncovered": "7.0"},
     ),
     "Windows, DirectML": Case(DIRECTML, ["directml"]),
     "Windows, DirectML 1.8 with 1.23": Case(
@@ -164,10 +200,11 @@ def unpacked(name: str) -> Path:
 
 
 def lay_out(case: Case, folder: Path) -> Path:
-    """A flat bundle, as the engine's were before 0.25, of a small program and real libraries."""
+    """A bundle of a small program and real libraries, flat as the engine's were before 0.25."""
     licences = '[{"name": "CUDA Toolkit, cuDNN, ONNX Runtime, Python", "text": "%s"}]' % ("x" * 200)
+    internals = "engine_internal/" if case.frozen else ""
     papers = {
-        "base_library.zip": b"zip", "licenses.json": licences.encode(),
+        f"{internals}base_library.zip": b"zip", "licenses.json": licences.encode(),
         "licenses/cudnn/License.txt": b"x" * 200, "licenses/cuda/License.txt": b"x" * 200,
     }  # fmt: skip
     tree(folder, papers, target=case.target)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.bootloader.pe_exports import exported_words
 from tests.workshop import EPOCH, Tools, real_bootloader
+from vvbuild.binary.program import look_at
 from vvbuild.bootloader.build import BootloaderBuild, BuiltFile, Variant
 from vvbuild.bootloader.compilers import machine_compiler
 from vvbuild.errors import BootloaderError
@@ -175,21 +176,64 @@ def test_mingw_gives_the_same_bytes_on_another_day(
 
 # Under Wine
 
+Wine = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def wine(tmp_path_factory: pytest.TempPathFactory) -> Wine:
+    """Run a Windows program in a prefix of the tests' own."""
+    prefix = tmp_path_factory.mktemp("wine")
+    environment = {**os.environ, "WINEPREFIX": str(prefix), "WINEDEBUG": "-all"}
+
+    def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["wine", *words], env=environment, capture_output=True, text=True, timeout=300,
+            check=False,
+        )  # fmt: skip
+
+    return run
+
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("wine") is None, reason="needs Wine")
 def test_under_wine_it_starts_and_misses_its_archive(
-    build: Callable[..., BootloaderBuild], tmp_path: Path
+    build: Callable[..., BootloaderBuild],
+    wine: Wine,
 ) -> None:
     (file,) = build(WINDOWS).files
-    environment = {**os.environ, "WINEPREFIX": str(tmp_path / "wine"), "WINEDEBUG": "-all"}
-    done = subprocess.run(
-        ["wine", file.path], env=environment, capture_output=True, text=True, timeout=300,
-        check=False,
-    )  # fmt: skip
+    done = wine(file.path)
     assert done.returncode != 0
     assert "embedded PKG archive" in done.stdout + done.stderr
     assert int.from_bytes(_timestamp(file.path), "little") == EPOCH
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("wine") is None, reason="needs Wine")
+def test_windows_own_loader_finds_the_hints_also_after_freezing_changed_the_file(
+    build: Callable[..., BootloaderBuild],
+    wine: Wine,
+    tools: Tools,
+    tmp_path: Path,
+) -> None:
+    loader = tmp_path / "loader.exe"
+    source = Path(__file__).with_name("wine_loader.c")
+    subprocess.run(
+        [tools.zig, "cc", "-target", "x86_64-windows-gnu", source, "-o", loader],
+        env={**os.environ, "ZIG_GLOBAL_CACHE_DIR": str(tools.zig_cache)}, check=True,
+    )  # fmt: skip
+    expected = "".join(f"{name} {value}\n" for name, value in hint_values().items())
+    variants: tuple[Variant, ...] = ("release", "debug", "releasew", "debugw")
+    for file in build(WINDOWS, variants=variants).files:
+        for change in (None, "resources", "archive"):
+            if change == "resources":
+                assert wine(loader, "resources", file.path).stdout.strip() == "changed"
+            elif change == "archive":
+                with file.path.open("ab") as stream:
+                    stream.write(b"MEI\014\013\012\013\016" * 20_000)
+            shown = wine(loader, "read", file.path, *hint_values()).stdout
+            assert shown.replace("\r", "") == expected, (file.variant, change)
+            seen = look_at(file.path, frozenset(hint_values()))
+            assert (seen.exports, seen.pyinstaller) == (hint_values(), "6.22.3")
 
 
 def _timestamp(path: Path) -> bytes:

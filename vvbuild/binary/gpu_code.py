@@ -21,8 +21,8 @@ from vvbuild.binary.source import Source, open_source
 
 Reach = Literal["native", "jit", "none"]
 
-# Where nvcc puts it; PE cuts names of sections to eight bytes.
-_NAMED = frozenset({".nv_fatbin", "__nv_relfatbin", ".nv_fatb", "__nv_rel"})
+GPU_SECTIONS = frozenset({".nv_fatbin", "__nv_relfatbin", ".nv_fatb", "__nv_rel"})
+"""Where nvcc puts it; PE cuts names of sections to eight bytes."""
 # Of sections with other names, those in which compilers put what is no GPU code.
 _ORDINARY_STARTS = (
     ".data", ".rodata", ".lrodata", ".rdata", ".rel", ".rsrc", ".reloc", ".pdata", ".eh_frame",
@@ -130,12 +130,12 @@ class _Section(NamedTuple):
 
 def _with_code(sections: list[_Section]) -> Iterator[tuple[int, int, bool]]:
     """The sections to look at, and whether containers stand side by side in them."""
-    named = [each for each in sections if each.name in _NAMED]
+    named = [each for each in sections if each.name in GPU_SECTIONS]
     if not named:
         return
     only_a_stub = sum(each.size for each in named) < _STUB_BYTES
     for section in sections:
-        if section.name in _NAMED:
+        if section.name in GPU_SECTIONS:
             yield section.offset, section.size, True
         elif section.size >= _LEAST_OTHER_BYTES and (
             only_a_stub or not section.name.startswith(_ORDINARY_STARTS)

@@ -21,6 +21,8 @@ from vvbuild.errors import BinaryMalformedError
 _BLOCK = 1 << 14
 _BLOCKS = 256
 _CHUNK = 1 << 20
+# One call where a seek and a read are two; Windows has none.
+_pread = getattr(os, "pread", None)
 
 
 class Malformed(ValueError):
@@ -37,8 +39,9 @@ class Source:
     def __init__(self, stream: BinaryIO, start: int = 0, size: int | None = None) -> None:
         """Look at ``size`` bytes from ``start`` on, by default at all there are behind it."""
         self._stream = stream
+        self._file = stream.fileno()
         self._start = start
-        whole = os.fstat(stream.fileno()).st_size
+        whole = os.fstat(self._file).st_size
         self.size = max(0, whole - start) if size is None else size
         if start + self.size > whole:
             raise Malformed(f"a part at {start:#x} of {self.size} bytes ends behind the file")
@@ -119,11 +122,17 @@ class Source:
         return block
 
     def _read(self, offset: int, size: int) -> bytes:
-        self._stream.seek(self._start + offset)
-        data = self._stream.read(size)
+        data = self._from_file(size, self._start + offset)
         if len(data) < size:
             raise Malformed(f"{size} bytes at {offset:#x} were cut off while they were read")
         return data
+
+    def _from_file(self, size: int, offset: int) -> bytes:
+        if _pread is not None:
+            found: bytes = _pread(self._file, size, offset)
+            return found
+        self._stream.seek(offset)
+        return self._stream.read(size)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -75,7 +74,7 @@ def _needs(library: Linkage, layout: Layout, table: LoadingTable) -> Iterator[Ne
     """What its headers ask for, what its bytes show, and what a table says that it opens."""
     rows = [row for row in table.asks if row.needed and row.is_about(library.name)]
     for need in library.needs:
-        if need.how == "weak" and any(re.fullmatch(row.pattern, need.name) for row in rows):
+        if need.how == "weak" and any(row.tells_of(need.name) for row in rows):
             yield replace(need, how="opened")
         else:
             yield need

@@ -64,7 +64,8 @@ def linkage_of(
         found = _of_pe(path, binary)
     else:
         found = _of_macho(path, binary.slice_for(arch or "") or binary.slices[0])
-    opened = tuple(Need(name, "weak", "found in its bytes") for name in asks)
+    # Its own name is among its strings as well.
+    opened = tuple(Need(name, "weak", "found in its bytes") for name in asks if name != found.name)
     return replace(found, needs=found.needs + opened)
 
 

@@ -34,6 +34,10 @@ class GivenRow(Row, frozen=True, kw_only=True):
     never: Annotated[
         bool, Meta(description="Whether a copy in a bundle breaks it on other machines.")
     ] = False
+    unwise: Annotated[
+        bool,
+        Meta(description="Whether the machine's own libraries may need a newer one than a copy."),
+    ] = False
     source: Source
 
 
@@ -46,7 +50,7 @@ class PreloadedRow(Row, frozen=True, kw_only=True):
 
 
 class FoldersRow(Row, frozen=True, kw_only=True):
-    """Folders that programs add to where the loader looks."""
+    """Folders that matter to a loader, as globs of their names or paths."""
 
     os: Os
     names: Names
@@ -71,12 +75,19 @@ class AsksRow(Row, frozen=True, kw_only=True):
     holds: Annotated[
         str, Meta(min_length=3, description="What every such name holds, to be looked for first.")
     ]
+    adds: Annotated[str, Meta(description="What it puts behind such a name itself.")] = ""
     needed: Annotated[bool, Meta(description="Whether something fails without them.")] = False
     source: Source
 
     def is_about(self, name: str) -> bool:
         """Whether a file of that name is meant."""
         return any(fnmatch.fnmatchcase(name, glob) for glob in self.by)
+
+    def tells_of(self, asked: str) -> bool:
+        """Whether it is such a name, with what is put behind it."""
+        return asked.endswith(self.adds) and bool(
+            re.fullmatch(self.pattern, asked[: len(asked) - len(self.adds)])
+        )
 
 
 class LoadingTable(Row, frozen=True, kw_only=True):
@@ -85,21 +96,28 @@ class LoadingTable(Row, frozen=True, kw_only=True):
     schema: Literal["vvbuild.bytes.loading/1"]
     given: list[GivenRow]
     preloaded: list[PreloadedRow]
+    trusted: Annotated[
+        list[FoldersRow],
+        Meta(description="Folders outside of a bundle that only the system's owner writes to."),
+    ]
     folders: list[FoldersRow]
     opened: list[OpenedRow]
     asks: list[AsksRow]
 
-    def never_bundled(self, os: Os, name: str) -> bool:
-        """Whether a library of that name belongs to the machine alone."""
-        return any(
-            row.never and row.os == os and matches(os, name, row.names) for row in self.given
+    def given_as(self, os: Os, name: str) -> GivenRow | None:
+        """What is said of a library that is there without being in the bundle."""
+        return next(
+            (row for row in self.given if row.os == os and matches(os, name, row.names)), None
         )
+
+    def trusts(self, os: Os, folder: str) -> bool:
+        """Whether nobody but the system's owner can lay a library into a folder."""
+        return any(row.os == os and matches(os, folder, row.names) for row in self.trusted)
 
     def giver(self, os: Os, name: str) -> Giver | None:
         """Who brings a library of that name, if not the bundle."""
-        return next(
-            (row.by for row in self.given if row.os == os and matches(os, name, row.names)), None
-        )
+        row = self.given_as(os, name)
+        return row.by if row is not None else None
 
 
 class NvidiaRow(Row, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Annotated, Literal
 
 import msgspec
@@ -17,10 +17,10 @@ FileName = Annotated[str, Meta(min_length=1, description="A file name.")]
 
 
 class OnnxRuntimeFiles(Row, frozen=True, kw_only=True):
-    """How ONNX Runtime's libraries are called on a system."""
+    """How ONNX Runtime's libraries are called on a system, in one of its flavours."""
 
     os: Os
-    main: Names
+    main: FileName
     shared: FileName
     providers: Annotated[dict[str, FileName], Meta(description="Device → its library.")]
     others: Annotated[list[FileName], Meta(description="Providers that no target is for.")]
@@ -29,7 +29,7 @@ class OnnxRuntimeFiles(Row, frozen=True, kw_only=True):
 
     def all_names(self) -> Iterator[str]:
         """Every name, the main library's first."""
-        yield from (*self.main, self.shared, *self.providers.values(), *self.others)
+        yield from (self.main, self.shared, *self.providers.values(), *self.others)
 
 
 class DirectMLFile(Row, frozen=True, kw_only=True):
@@ -59,14 +59,16 @@ class RuntimesTable(Row, frozen=True, kw_only=True):
     directml: DirectMLFile
     msvc: MsvcFiles
 
-    def onnxruntime_of(self, os: Os | None) -> OnnxRuntimeFiles | None:
-        """The row of a system."""
-        return next((row for row in self.onnxruntime if row.os == os), None)
+    def onnxruntime_of(self, os: Os | None, names: Container[str] = ()) -> OnnxRuntimeFiles | None:
+        """The row of a system whose main library is among some files, else its first."""
+        rows = [row for row in self.onnxruntime if row.os == os]
+        return next((row for row in rows if row.main in names), rows[0] if rows else None)
 
     def exports_matter(self, os: Os | None, name: str) -> bool:
         """Whether what a file of that name exports says what it is."""
-        row = self.onnxruntime_of(os)
-        return row is not None and matches(row.os, name, [*row.all_names()])
+        return any(
+            row.os == os and matches(row.os, name, [*row.all_names()]) for row in self.onnxruntime
+        )
 
 
 class FloorRow(Row, frozen=True, kw_only=True):

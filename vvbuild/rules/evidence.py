@@ -13,7 +13,7 @@ from vvbuild.binary.macho import MachOFacts
 from vvbuild.binary.pe import PeFacts
 from vvbuild.linking.closure import Closure, close
 from vvbuild.linking.linkage import Linkage, linkage_of
-from vvbuild.linking.links import followed
+from vvbuild.linking.links import followed, leaves
 from vvbuild.linking.search import Layout
 from vvbuild.model.bootloader import HintTable
 from vvbuild.model.bytes import BytesTables
@@ -187,7 +187,7 @@ class BundleEvidence:
         """What loaders see of the bundle."""
         return Layout(
             frozenset(path for path, file in self.files.items() if file.kind != "directory"),
-            dict(self._links_to_files()),
+            dict(self._ends_of_links()),
             self.program,
             self.contents,
             self._program_search,
@@ -211,8 +211,8 @@ class BundleEvidence:
         part = program.macho.slice_for(self.arch or "")
         return part.rpaths if part is not None else ()
 
-    def _links_to_files(self) -> Iterator[tuple[str, str]]:
+    def _ends_of_links(self) -> Iterator[tuple[str, str]]:
         for path in self.links:
             end = followed(path, self.links)
-            if end is not None and end in self.files:
+            if end is not None and not leaves(end):
                 yield path, end

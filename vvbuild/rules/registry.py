@@ -85,6 +85,10 @@ class Family(Generic[EvidenceT]):
             if rule.about != about or self.takes in rule.checks:
                 raise ValueError(f"two rules are called {about.name!r}")
             rule.checks[self.takes] = check
+            # By name, whichever module was imported first.
+            ordered = sorted(rule.checks.items(), key=lambda each: each[0].__name__)
+            rule.checks.clear()
+            rule.checks.update(ordered)
             return check
 
         return register

@@ -69,6 +69,21 @@ def test_b019_a_part_that_another_links_is_told_once(tmp_path: Path) -> None:
     only(tree(tmp_path, files, target=LINUX), "cudnn-family-incomplete", target=LINUX)
 
 
+def test_b019_which_parts_there_are_is_told_by_the_bytes(tmp_path: Path) -> None:
+    """cuDNN 9.24 has two parts that 9.10 has not."""
+    graph = "libcudnn_graph.so.9"
+    text = b"\0libcudnn_graph.so.9\0libcudnn_heuristic.so\0libcudnn_engines_tensor_ir.so\0"
+    files = {**cudnn(9), graph: linux(graph, text=text)}
+
+    finding = only(tree(tmp_path / "a", files, target=LINUX), "cudnn-family-incomplete",
+                   target=LINUX)  # fmt: skip
+
+    assert finding.message == "cuDNN 9 lacks libcudnn_engines_tensor_ir.so.9"
+    part = "libcudnn_engines_tensor_ir.so.9"
+    files[part] = linux(part)
+    assert judged(tree(tmp_path / "b", files, target=LINUX), target=LINUX) == []
+
+
 def test_b019_on_windows_as_well(tmp_path: Path) -> None:
     parts = [part for part in CUDNN_9 if part != "_cnn"]
     folder = tree(tmp_path, for_windows(parts, 9), target=WINDOWS)
@@ -95,6 +110,36 @@ def test_b018_cudnn_8_on_windows_needs_zlibwapi(tmp_path: Path) -> None:
     assert finding.path == "cudnn64_8.dll"
     files["zlibwapi.dll"] = pe_bytes(dll=True, imports=["KERNEL32.dll"])
     assert judged(tree(tmp_path / "b", files, target=WINDOWS), target=WINDOWS) == []
+
+
+def test_b018_a_zlib_that_lies_elsewhere_is_none(tmp_path: Path) -> None:
+    files = for_windows(CUDNN_8, 8)
+    files["lib/zlibwapi.dll"] = pe_bytes(dll=True, imports=["KERNEL32.dll"])
+
+    finding = only(tree(tmp_path, files, target=WINDOWS), "zlibwapi-missing", target=WINDOWS)
+
+    assert finding.message == "opens zlibwapi.dll, which is in lib/zlibwapi.dll"
+
+
+def test_of_cudnn_8_another_part_opens_cublas(tmp_path: Path) -> None:
+    cublas = {name: linux(name) for name in ("libcublas.so.11", "libcublasLt.so.11")}
+    files = {**cudnn(8), **cublas, PROVIDER: linux(PROVIDER, "libcudnn.so.8", *cublas)}
+    part = "libcudnn_ops_infer.so.8"
+    files[part] = linux(part, text=b"\0libcublasLt.so.12\0")
+
+    finding = only(tree(tmp_path / "a", files, target=LINUX), "cudnn-for-other-cuda", target=LINUX)
+
+    assert finding.path == part
+    files[part] = linux(part, text=b"\0libcublasLt.so.11\0")
+    assert judged(tree(tmp_path / "b", files, target=LINUX), target=LINUX) == []
+
+
+def test_a_cudnn_that_fits_the_cuda_beside_it_is_not_the_one_that_is_wrong(tmp_path: Path) -> None:
+    cublas = {name: linux(name) for name in ("libcublas.so.13", "libcublasLt.so.13")}
+    files = {**cudnn(9), **cublas, PROVIDER: linux(PROVIDER, "libcublasLt.so.12")}
+    files["libcudnn_adv.so.9"] = linux("libcudnn_adv.so.9", text=b"\0libcublasLt.so.13\0")
+
+    only(tree(tmp_path, files, target=LINUX), "needed-wrong-major", target=LINUX)
 
 
 def test_a_cudnn_for_another_cuda_is_told_by_the_cublas_that_it_opens(tmp_path: Path) -> None:
@@ -177,7 +222,19 @@ def test_b136_a_library_of_the_driver_is_stopped(tmp_path: Path, name: str) -> N
 def test_b032_a_part_of_the_systems_c_library_is_stopped(tmp_path: Path, name: str) -> None:
     folder = tree(tmp_path, {f"engine_internal/{name}": linux(name)})
 
-    assert only(folder, "host-library-bundled").path == f"engine_internal/{name}"
+    finding = only(folder, "host-library-bundled")
+
+    assert finding.path == f"engine_internal/{name}"
+    assert finding.severity == "error"
+
+
+def test_b032_a_copy_of_libstdcxx_is_a_warning(tmp_path: Path) -> None:
+    files = {f"engine_internal/{name}": linux(name) for name in ("libstdc++.so.6", "libgcc_s.so.1")}
+
+    finding = only(tree(tmp_path, files), "host-library-bundled")
+
+    assert finding.severity == "warning"
+    assert "libgcc_s" not in finding.message
 
 
 def test_a_library_in_two_places_is_told(tmp_path: Path) -> None:

@@ -76,6 +76,22 @@ def test_b020_b022_b034_a_provider_that_is_missing_is_named(
     assert finding.evidence == {"missing": name}
 
 
+@pytest.mark.parametrize("target", [CUDA, WINDOWS_CUDA])
+def test_b020_voicevox_own_build_has_providers_of_its_own_name(tmp_path: Path, target: str) -> None:
+    def renamed(name: str) -> str:
+        return name.replace("onnxruntime", "voicevox_onnxruntime")
+
+    plain = trees.onnxruntime(target)
+    files: dict[str, bytes | None] = dict.fromkeys(plain)
+    files |= {renamed(name): data for name, data in plain.items()}
+    assert trees.judged(trees.tree(tmp_path / "a", files, target=target), target=target) == []
+
+    (gone,) = (name for name in plain if "_cuda" in name)
+    folder = trees.tree(tmp_path / "b", {**files, renamed(gone): None}, target=target)
+    finding = trees.only(folder, "provider-missing", target=target)
+    assert finding.evidence == {"missing": renamed(gone)}
+
+
 def test_an_onnx_runtime_for_another_device_is_stopped(tmp_path: Path) -> None:
     other = trees.onnxruntime("win-x64-cpu")
     folder = trees.tree(tmp_path, other, target=DIRECTML)

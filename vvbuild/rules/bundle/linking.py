@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vvbuild.linking.edge import Edge, Place
-from vvbuild.rules.bundle.nvidia import missing_parts
+from vvbuild.rules.bundle.nvidia import told_there
 from vvbuild.rules.bundle.wording import listed, together
 from vvbuild.rules.evidence import BundleEvidence
 from vvbuild.rules.registry import Family, Found
 
 rule = Family(BundleEvidence)
 
-# Where nobody but the system's owner writes.
-_SYSTEM = ("/usr/lib/", "/System/", "/lib/", "/lib64/")
 # Smaller ones, such as the C++ runtime that each package brings, are copied on purpose.
 _WORTH_TELLING = 1 << 20
 # What people call a component whose major the names of its libraries tell.
@@ -31,14 +29,14 @@ def needed_missing(evidence: BundleEvidence) -> Iterator[Found]:
     """What a library needs is in the bundle, in the system, or comes with the driver."""
     told = {edge.need.name for edges in _wrong_majors(evidence).values() for edge in edges}
     # A family that lacks parts has a finding of its own.
-    told |= {edge.need.name for edge in missing_parts(evidence)}
-    lost = [edge for edge in _hard(evidence, "missing") if edge.need.name not in told]
+    told |= {edge.need.name for edge in told_there(evidence)}
+    lost = [edge for edge in _needed(evidence, "missing") if edge.need.name not in told]
     groups: dict[str, list[Edge]] = {}
     for edge in lost:
         known = evidence.tables.bytes.nvidia.identify(edge.need.name)
         groups.setdefault(known.component if known else edge.need.name, []).append(edge)
     for edges in groups.values():
-        yield _lacking(edges, "which the bundle does not have")
+        yield _lacking(evidence, edges)
 
 
 @rule(
@@ -93,16 +91,19 @@ def cuda_mixed_majors(evidence: BundleEvidence) -> Iterator[Found]:
 @rule(
     "rpath-missing",
     "error",
-    why="On Linux and macOS a library is not looked for beside the one that needs it, unless that "
-    "one says so.",
+    why="Loaders look into few places: on Linux and macOS not even beside the library that needs "
+    "another one, unless it says so.",
     source="VOICEVOX/voicevox_engine#468",
-    fix="Set the RPATH to `$ORIGIN` (macOS: an rpath of `@loader_path`) by the recipe's row.",
+    fix="Set the RPATH to `$ORIGIN` (macOS: an rpath of `@loader_path`); on Windows lay both into "
+    "one folder.",
 )
 def rpath_missing(evidence: BundleEvidence) -> Iterator[Found]:
     """A library looks where what it needs lies in the bundle."""
+    told = list(told_there(evidence))
     groups: dict[str, list[Edge]] = {}
-    for edge in _hard(evidence, "elsewhere"):
-        groups.setdefault(edge.user, []).append(edge)
+    for edge in _needed(evidence, "elsewhere"):
+        if edge not in told:
+            groups.setdefault(edge.user, []).append(edge)
     for user, edges in groups.items():
         search = evidence.closure.libraries[user].search
         yield Found(
@@ -120,17 +121,29 @@ def rpath_missing(evidence: BundleEvidence) -> Iterator[Found]:
     "build-path-leak",
     "warning",
     why="A library that looks into a folder of the machine that built it takes whatever lies "
-    "there on a user's, where that folder may be anybody's.",
-    source="VOICEVOX/voicevox_engine#699",
-    fix="Leave only what counts from the library's own place: `$ORIGIN`, `@loader_path`.",
+    "there on a user's, where that folder may be anybody's; one that needs a file from there "
+    "cannot be loaded elsewhere, or takes another version of it.",
+    source="VOICEVOX/voicevox_engine#193",
+    fix="Leave only what counts from the library's own place: `$ORIGIN`, `@loader_path`, `@rpath`.",
 )
 def build_path_leak(evidence: BundleEvidence) -> Iterator[Found]:
-    """Libraries look into no folder that is outside of the bundle."""
+    """Libraries look into no folder outside of the bundle, and ask for none of its files."""
+    loading = evidence.tables.bytes.loading
+    asked: dict[str, list[str]] = {}
     groups: dict[str, list[str]] = {}
     for file, linkage in evidence.libraries():
+        for edge in filter(_asks_outside, evidence.closure.of(file.path)):
+            asked.setdefault(edge.need.name, []).append(file.path)
         for entry in linkage.search:
-            if entry.startswith("/") and not entry.startswith(_SYSTEM):
+            if entry.startswith("/") and not loading.trusts(linkage.os, entry):
                 groups.setdefault(entry, []).append(file.path)
+    for name, paths in asked.items():
+        yield together(
+            paths,
+            f"asks for {name}, a file of the machine that built it",
+            f"{{n}} libraries ask for {name}, a file of the machine that built them",
+            severity="error",
+        )
     for entry, paths in groups.items():
         yield together(
             paths,
@@ -143,24 +156,30 @@ def build_path_leak(evidence: BundleEvidence) -> Iterator[Found]:
     "host-library-bundled",
     "error",
     why="glibc and its loader are one: a copy of a part of it is loaded into another one's "
-    "process, and crashes there.",
+    "process, and crashes there. A copy of libstdc++ is taken before the system's, and drivers "
+    "that need a newer one fail.",
     source="pyinstaller/pyinstaller#6993",
     fix="Leave them out of the bundle; every Linux has its own.",
 )
 def host_library_bundled(evidence: BundleEvidence) -> Iterator[Found]:
-    """No part of the system's own C library is in the bundle."""
+    """No part of the system's own C and C++ libraries is in the bundle."""
     if evidence.os is None:
         return
-    loading = evidence.tables.bytes.loading
-    found = [
-        path
-        for path, file in evidence.files.items()
-        if file.kind != "directory"
-        and loading.never_bundled(evidence.os, file.name)
-        and loading.giver(evidence.os, file.name) == "system"
-    ]
-    if found:
-        yield Found(f"holds {listed(found)}, which every machine has itself", min(found))
+    broken, unwise = [], []
+    for path, file in evidence.files.items():
+        row = evidence.tables.bytes.loading.given_as(evidence.os, file.name)
+        if row is not None and row.by == "system" and file.kind != "directory":
+            broken += [path] if row.never else []
+            unwise += [path] if row.unwise else []
+    if broken:
+        yield Found(f"holds {listed(broken)}, which every machine has itself", min(broken))
+    if unwise:
+        yield Found(
+            f"holds {listed(unwise)}, which may be older than what the machine's own libraries "
+            "need",
+            min(unwise),
+            severity="warning",
+        )
 
 
 @rule(
@@ -200,6 +219,20 @@ def _hard(evidence: BundleEvidence, place: Place) -> Iterator[Edge]:
             yield edge
 
 
+def _needed(evidence: BundleEvidence, place: Place) -> Iterator[Edge]:
+    """The same, and what is opened by name and not done without."""
+    libraries = evidence.closure.libraries
+    for edge in evidence.closure.edges:
+        wanted = (edge.need.hard or edge.need.how == "opened") and not _asks_outside(edge)
+        if edge.place == place and wanted and libraries[edge.user].os == evidence.os:
+            yield edge
+
+
+def _asks_outside(edge: Edge) -> bool:
+    """Whether a file is asked for by its path on a machine, and it is none of the system's."""
+    return edge.need.name.startswith("/") and edge.place in ("missing", "elsewhere")
+
+
 def _majors(evidence: BundleEvidence) -> dict[str, dict[int, list[str]]]:
     """Component → major → the libraries that the bundle has of it, by their names."""
     found: dict[str, dict[int, list[str]]] = {}
@@ -225,7 +258,20 @@ def _wrong_majors(evidence: BundleEvidence) -> dict[str, list[Edge]]:
     return found
 
 
-def _lacking(edges: list[Edge], how: str) -> Found:
+def _lacking(evidence: BundleEvidence, edges: list[Edge]) -> Found:
     users = sorted({edge.user for edge in edges})
-    names = list(dict.fromkeys(edge.need.name for edge in edges))
-    return Found(f"needs {listed(names)}, {how}", users[0], {"files": listed(users)})
+    nvidia = evidence.tables.bytes.nvidia
+    lost = {known.library for edge in edges if (known := nvidia.identify(edge.need.name))}
+    # Another version of it, whose name differs.
+    others = [
+        file.path
+        for file in evidence.binaries()
+        if (known := nvidia.identify(file.name)) and known.library in lost
+    ]
+    has = {"has": listed(others)} if others else {}
+    names = listed(edge.need.name for edge in edges)
+    return Found(
+        f"needs {names}, which the bundle does not have",
+        users[0],
+        {"files": listed(users), **has},
+    )

@@ -47,7 +47,7 @@ def cudnn_family_incomplete(evidence: BundleEvidence) -> Iterator[Found]:
 )
 def cudnn_optional_missing(evidence: BundleEvidence) -> Iterator[Found]:
     """Beside a CUDA provider lies a cuDNN, also where the provider starts without one."""
-    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os)
+    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os, evidence.files)
     provider = evidence.files.get(row.providers.get("cuda", "")) if row is not None else None
     if provider is None or provider.binary is None or not provider.gpu:
         return
@@ -115,12 +115,15 @@ def cudnn_for_other_cuda(evidence: BundleEvidence) -> Iterator[Found]:
     """The cuBLAS that cuDNN opens is of the CUDA that ONNX Runtime asks for."""
     nvidia = evidence.tables.bytes.nvidia
     there = _cublas_majors(evidence)
+    own = {known.major for file in evidence.binaries()
+           if (known := nvidia.identify(file.name)) and known.library == "cublasLt"}  # fmt: skip
     for file in evidence.binaries():
-        own = nvidia.identify(file.name)
-        if own is None or own.component != "cudnn" or not there:
+        if not _is_cudnn(evidence, file) or not there:
             continue
-        asked = {known.major for name in file.asks if (known := nvidia.identify(name))}
-        if asked and not asked & there:
+        asked = {known.major for name in file.asks
+                 if (known := nvidia.identify(name)) and known.component == "cuda"}  # fmt: skip
+        # One that fits the CUDA beside it is right, and ONNX Runtime is the one that is not.
+        if asked and not asked & (there | own):
             wants = " and ".join(f"CUDA {major}" for major in sorted(filter(None, asked)))
             others = " and ".join(f"CUDA {major}" for major in sorted(there))
             yield Found(
@@ -140,9 +143,8 @@ def cudnn_for_other_cuda(evidence: BundleEvidence) -> Iterator[Found]:
 )
 def zlibwapi_missing(evidence: BundleEvidence) -> Iterator[Found]:
     """Beside cuDNN 8 for Windows lies zlibwapi.dll."""
-    for edge in evidence.closure.edges:
-        if edge.need.name.lower() == "zlibwapi.dll" and edge.place in ("missing", "elsewhere"):
-            yield Found(f"opens zlibwapi.dll, which is {_where(edge)}", edge.user)
+    for edge in _lost_zlib(evidence):
+        yield Found(f"opens zlibwapi.dll, which is {_where(edge)}", edge.user)
 
 
 @rule.about(GPU_ARCH_UNCOVERED)
@@ -250,14 +252,26 @@ def _cublas_majors(evidence: BundleEvidence) -> set[int]:
 
 
 def missing_parts(evidence: BundleEvidence) -> Iterator[Edge]:
-    """Parts of cuDNN that another one opens and that are not where they are looked for."""
+    """Parts of cuDNN that another one opens and that the bundle does not have."""
     nvidia = evidence.tables.bytes.nvidia
     for edge in evidence.closure.edges:
-        if edge.need.how != "opened" or edge.place not in ("missing", "elsewhere"):
+        if edge.need.how != "opened" or edge.place != "missing":
             continue
         user, known = nvidia.identify(edge.user.rpartition("/")[2]), nvidia.identify(edge.need.name)
         if user is not None and known is not None and known.component == "cudnn" == user.component:
             yield edge
+
+
+def _lost_zlib(evidence: BundleEvidence) -> Iterator[Edge]:
+    for edge in evidence.closure.edges:
+        if edge.need.name.lower() == "zlibwapi.dll" and edge.place in ("missing", "elsewhere"):
+            yield edge
+
+
+def told_there(evidence: BundleEvidence) -> Iterator[Edge]:
+    """Needs that have a rule of their own here."""
+    yield from missing_parts(evidence)
+    yield from _lost_zlib(evidence)
 
 
 def _cudnn_versions(evidence: BundleEvidence) -> Iterator[tuple[FileFacts, str]]:

@@ -27,11 +27,11 @@ _ASKED = re.compile(r"onnxruntime(\.dll|\.so(\.[0-9]+){3}|(\.[0-9]+){3}\.dylib)$
 )
 def provider_missing(evidence: BundleEvidence) -> Iterator[Found]:
     """ONNX Runtime lies in the bundle's root under the name that is opened, with its providers."""
-    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os)
+    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os, evidence.files)
     if row is None or evidence.target is None:
         return
-    if not any(name in evidence.files for name in row.main):
-        yield Found(f"there is no {row.main[0]} in the bundle's root")
+    if row.main not in evidence.files:
+        yield Found(f"there is no {row.main} in the bundle's root")
         return
     if (provider := row.providers.get(evidence.target.device)) is None:
         return
@@ -53,7 +53,7 @@ def provider_missing(evidence: BundleEvidence) -> Iterator[Found]:
 )
 def provider_mismatch(evidence: BundleEvidence) -> Iterator[Found]:
     """ONNX Runtime and its providers are of one build, which is for the target's device."""
-    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os)
+    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os, evidence.files)
     main = _main(evidence, row)
     if row is None or main is None or evidence.target is None:
         return
@@ -64,7 +64,7 @@ def provider_mismatch(evidence: BundleEvidence) -> Iterator[Found]:
             yield Found(f"does not ask for {name}: it was built for another device", main.path)
     versions = {
         file.path: file.pe.file_version
-        for name in (*row.main, row.shared, *row.providers.values())
+        for name in (row.main, row.shared, *row.providers.values())
         if (file := evidence.files.get(name)) and file.pe is not None and file.pe.file_version
     }
     if len(set(versions.values())) > 1:
@@ -86,7 +86,7 @@ def provider_mismatch(evidence: BundleEvidence) -> Iterator[Found]:
 )
 def ort_clobbered(evidence: BundleEvidence) -> Iterator[Found]:
     """The main library is ONNX Runtime and no provider, by what it exports and its size."""
-    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os)
+    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os, evidence.files)
     main = _main(evidence, row)
     if row is None or main is None or main.exports is None:
         return
@@ -114,11 +114,11 @@ def ort_clobbered(evidence: BundleEvidence) -> Iterator[Found]:
 )
 def ort_name(evidence: BundleEvidence) -> Iterator[Found]:
     """ONNX Runtime is called what core asks for, and its SONAME carries the full version."""
-    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os)
+    row = evidence.tables.bytes.runtimes.onnxruntime_of(evidence.os, evidence.files)
     main = _main(evidence, row)
     if row is None or main is None:
         return
-    names = set(_names(main)) | {name for name in row.main if name in evidence.files}
+    names = {*_names(main), row.main}
     asking = [
         (file, [name for name in file.asks if _ASKED.search(name)]) for file in evidence.binaries()
     ]
@@ -145,11 +145,8 @@ def ort_name(evidence: BundleEvidence) -> Iterator[Found]:
 
 def _main(evidence: BundleEvidence, row: OnnxRuntimeFiles | None) -> FileFacts | None:
     """ONNX Runtime's main library, if there is one whose headers could be read."""
-    for name in row.main if row is not None else ():
-        file = evidence.files.get(name)
-        if file is not None and file.binary is not None:
-            return file
-    return None
+    file = evidence.files.get(row.main) if row is not None else None
+    return file if file is not None and file.binary is not None else None
 
 
 def _names(main: FileFacts) -> Iterator[str]:

@@ -145,12 +145,11 @@ def _named(evidence: BundleEvidence, name: str) -> list[FileFacts]:
 def _runtime_version(evidence: BundleEvidence) -> str | None:
     """ONNX Runtime's version: what its file says (1.23.20250930.1 or 1.23.2), else the manifest."""
     told = evidence.version("onnxruntime")
-    row = evidence.tables.bytes.runtimes.onnxruntime_of("win")
-    for name in row.main if row is not None else ():
-        file = evidence.files.get(name)
-        if told is None and file is not None and (version := _version(file)) is not None:
-            # Microsoft's own builds put the date where the third number was.
-            return ".".join([*version.split(".")[:2], "0"])
+    row = evidence.tables.bytes.runtimes.onnxruntime_of("win", evidence.files)
+    file = evidence.files.get(row.main) if row is not None else None
+    if told is None and file is not None and (version := _version(file)) is not None:
+        # Microsoft's own builds put the date where the third number was.
+        return ".".join([*version.split(".")[:2], "0"])
     return told
 
 
